@@ -1,0 +1,149 @@
+"""What an operator asks of the coordinator, and its answers (control/request, control/reply).
+
+Split from `messages` because boards never read these. Pure.
+"""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from edged.messages import Count, Id, Natural, Text
+
+Weight = Annotated[float, Meta(ge=0)]
+
+
+class RunSettings(Struct, frozen=True):
+    """Everything that defines a run (ARCHITECTURE 5, 5a); stored with it, equal over compared runs."""
+
+    task: Text
+    pool: Id
+    budget: Natural
+    rounds: Natural
+    regime: Text = "pma"
+    policy: Text = "adaptive"
+    policy_options: dict[str, Any] = {}
+    w_t: Weight = 1.0
+    w_e: Weight = 0.0
+    batch: Natural | None = None
+    learning_rate: float | None = None
+    optimizer: Text | None = None
+    momentum: float | None = None
+    weight_decay: float | None = None
+    optimizer_state: Text = "reset"
+    options: dict[str, Any] = {}
+    seed: Count = 1
+    boards: tuple[Id, ...] = ()
+    min_boards: Natural = 1
+    strict_boards: bool = False
+    fixed_cost: Text = "none"
+    energy_window: Text = "compute"
+    deadline_floor_seconds: Annotated[float, Meta(gt=0)] = 30.0
+    deadline_limit_seconds: Annotated[float, Meta(gt=0)] = 3600.0
+    evaluate: bool = True
+    name: Id | None = None
+    chunk_bytes: Annotated[int, Meta(ge=1024, le=1 << 27)] = 256 * 1024
+
+
+class Start(Struct, frozen=True, tag_field="action", tag="start"):
+    """Begin a run with these settings."""
+
+    settings: RunSettings
+
+
+class Stop(Struct, frozen=True, tag_field="action", tag="stop"):
+    """End the run now: the running round is abandoned, what was accepted stays."""
+
+
+class Pause(Struct, frozen=True, tag_field="action", tag="pause"):
+    """No new round after the running one."""
+
+
+class Resume(Struct, frozen=True, tag_field="action", tag="resume"):
+    """Go on after a pause."""
+
+
+class SetWeights(Struct, frozen=True, tag_field="action", tag="weights"):
+    """New w_e (and w_t, else 1 - w_e); without both: only tell what holds."""
+
+    w_e: float | None = None
+    w_t: float | None = None
+
+
+class SetPolicy(Struct, frozen=True, tag_field="action", tag="policy"):
+    """Another policy from the next round on."""
+
+    name: Text
+    options: dict[str, Any] = {}
+
+
+class Drain(Struct, frozen=True, tag_field="action", tag="drain"):
+    """No more samples for the board from the next round on."""
+
+    board: Id
+
+
+class Readmit(Struct, frozen=True, tag_field="action", tag="readmit"):
+    """Undo a drain."""
+
+    board: Id
+
+
+class Forget(Struct, frozen=True, tag_field="action", tag="forget"):
+    """Remove a board that is gone: its readings, and its retained birth at the broker."""
+
+    board: Id
+
+
+class GetStatus(Struct, frozen=True, tag_field="action", tag="status"):
+    """One screen of what goes on."""
+
+
+class GetBoards(Struct, frozen=True, tag_field="action", tag="boards"):
+    """All boards that are known."""
+
+
+class GetRounds(Struct, frozen=True, tag_field="action", tag="rounds"):
+    """The last rounds of a run (None: of the present or newest)."""
+
+    run: Id | None = None
+    last: Natural = 20
+
+
+class GetRuns(Struct, frozen=True, tag_field="action", tag="runs"):
+    """All runs in the store."""
+
+
+Action = (
+    Start
+    | Stop
+    | Pause
+    | Resume
+    | SetWeights
+    | SetPolicy
+    | Drain
+    | Readmit
+    | Forget
+    | GetStatus
+    | GetBoards
+    | GetRounds
+    | GetRuns
+)
+
+
+class Request(Struct, frozen=True):
+    """control/request: `client` names the reply topic, `id` the request, `who` is kept with changes."""
+
+    client: Id
+    id: Id
+    do: Action
+    who: Text = ""
+
+
+class Reply(Struct, frozen=True):
+    """control/reply/<client>: `from_round` is the first round that a change applies to."""
+
+    id: Id
+    ok: bool
+    text: Text = ""
+    from_round: Count | None = None
+    data: dict[str, Any] = {}
