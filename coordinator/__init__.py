@@ -1,0 +1,1 @@
+"""The coordinator: measures the boards, decides their shares, merges their models."""
