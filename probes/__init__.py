@@ -1,7 +1,8 @@
 """The contract of an energy probe, and how probes are found.
 
-One file in this folder is one kind of sensor; files that start with `_` help them. A probe finds channels and opens readers;
-it adds nothing up: `meter.py` turns readings into joules. Everything outside the process comes in through `Context`.
+One file in this folder is one kind of sensor; files that start with `_` help them. A probe finds channels and
+opens readers; it adds nothing up: `meter.py` turns readings into joules. Everything outside the process comes
+in through `Context`.
 """
 
 from __future__ import annotations
@@ -11,11 +12,10 @@ import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 Kind = Literal["counter", "power", "model"]
-"""`counter` reads joules since some start, `power` reads watts now, `model` computes joules since some start."""
+"""`counter` reads joules since some start, `power` watts now, `model` computes joules since some start."""
 
 Scope = Literal["wall", "dc_in", "battery", "module", "platform", "package", "dram", "gpu", "rail"]
 """What the joules cover; joules of two scopes are never added, save package + dram + gpu (`_choice.py`)."""
@@ -23,12 +23,12 @@ Scope = Literal["wall", "dc_in", "battery", "module", "platform", "package", "dr
 Basis = Literal["measured", "calibrated", "estimated", "emulated"]
 Status = Literal["ok", "denied", "absent", "invalid", "stale", "frozen"]
 Cost = Literal["cheap", "dear"]
-"""A `cheap` read is a file or two (10 Hz); a `dear` one starts a process or crosses a network (1 Hz, own thread)."""
+"""A `cheap` read is a file or two (10 Hz); a `dear` one starts a process or crosses a network (1 Hz)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """One quantity that can be read; its id is made of names and bus addresses, never of an index that moves at boot."""
+    """One quantity that can be read; its id is made of names and bus addresses, never of a boot-time index."""
 
     id: str
     kind: Kind
@@ -53,7 +53,7 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What `detect` saw: a channel that gave one valid reading (`ok`), or why there is none and the way out."""
+    """What `detect` saw: a channel that gave one valid reading, or why there is none, and the way out."""
 
     source: str  # channel id, or the place looked at
     status: Status
@@ -85,14 +85,14 @@ class Reader(Protocol):
     cost: Cost
 
     def read(self) -> list[Sample]:
-        """One sample per channel. Trouble is a status with a reason; an exception is caught and counts as `invalid`."""
+        """One sample per channel. Trouble is a status with a reason; an exception counts as `invalid`."""
         ...
 
     def close(self) -> None: ...
 
 
 class Recalling(Protocol):
-    """A reader that knows its cumulative value at a past instant exactly, so the meter need not interpolate."""
+    """A reader that knows its cumulative value at any past instant, so the meter need not interpolate."""
 
     def value_at(self, channel_id: str, monotonic_seconds: float) -> float: ...
 
@@ -126,32 +126,30 @@ class CommandResult:
     error: str
 
 
-class CommandFailed(Exception):
+class CommandError(Exception):
     """The command is not there, may not be run or did not end in time; the text says which."""
 
 
-class HttpFailed(Exception):
+class HttpError(Exception):
     """No usable answer: the text names host, port and what went wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Everything outside the process that a probe may touch. `probes._outside.real_context` makes the real one."""
+    """Everything outside the process that a probe may touch; `probes._outside` makes the real one."""
 
     root: Path
     clock: Clock
     run: Callable[[Sequence[str], float], CommandResult]  # argv, timeout in seconds
     http_get: Callable[[str, float], bytes]  # url, timeout in seconds; body of a 200 answer, bounded
     mqtt_subscribe: Callable[[str, Callable[[str, bytes], None]], Callable[[], None]] | None = None
-    """Topic filter and a callback(topic, payload); gives back the unsubscribe. None where there is no broker link."""
-    nvml: Callable[[], ModuleType | object] | None = (
-        None  # imports pynvml; raises ImportError where there is none
-    )
+    """Topic filter and a callback(topic, payload); gives back the unsubscribe. None without a broker link."""
+    nvml: Callable[[], Any] | None = None
+    """Gives the `pynvml` module; raises ImportError where there is none."""
     activity: Callable[[float], float] | None = None
-    """Seconds of training done up to an instant of CLOCK_MONOTONIC, never decreasing: what the emulated probe meters."""
-    options: Mapping[str, Mapping[str, object]] = field(
-        default_factory=dict
-    )  # by probe: the `[energy.X]` tables
+    """Seconds of training up to an instant of CLOCK_MONOTONIC, never decreasing: what `emulated` meters."""
+    options: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """The `[energy.X]` table of each probe, by its name."""
 
     def path(self, text: str) -> Path:
         """`/sys/...` below the root."""
@@ -173,7 +171,7 @@ def load(name: str) -> Probe:
 
 
 def load_all(exclude: Sequence[str] = ()) -> list[Probe]:
-    """Every probe of this folder, and those that an installed package adds under the entry-point group `edged.probes`."""
+    """Every probe of this folder, and those that installed packages add under `edged.probes`."""
     from importlib.metadata import entry_points
 
     found = [load(name) for name in names() if name not in exclude]

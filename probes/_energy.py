@@ -10,7 +10,7 @@ from probes import Basis, Status
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One channel's sums since the meter started. Differences of two levels are a window, so windows add up."""
+    """One channel's sums since the meter started. A window is the difference of two levels: windows add up."""
 
     known_joules: float
     filled_joules: float  # assumed across gaps, at the watts beside the gap
@@ -32,7 +32,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Energy:
-    """Joules of one window. `joules` is None, with the reason, whenever they are not known; never 0 for that."""
+    """Joules of one window. `joules` is None, with the reason, when they are not known; never 0 for that."""
 
     joules: float | None
     reason: str  # why None; else how the figure came about
