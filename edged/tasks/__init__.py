@@ -5,10 +5,21 @@ neither torch nor numpy at the top, so that a board without torch can list them;
 are helpers. Nothing here trains.
 """
 
-from edged.tasks._contract import Batch, Data, Defaults, OtherPoolError, PoolError, PoolInfo, Task, TaskError
+from edged.tasks._contract import (
+    BUILTIN,
+    Batch,
+    Data,
+    Defaults,
+    OtherPoolError,
+    PoolError,
+    PoolInfo,
+    Task,
+    TaskError,
+)
 from edged.tasks._discovery import ENTRY_POINTS, FOLDER, find, names, options_of, source_of, task_hash
 
 __all__ = [
+    "BUILTIN",
     "ENTRY_POINTS",
     "FOLDER",
     "Batch",

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+BUILTIN = Path("builtin")
+"""The path of a pool whose data ships with its task."""
+
+
 class TaskError(ValueError):
     """A task that cannot be found or used; the text says which, why and what there is instead."""
 
@@ -67,7 +71,7 @@ class Data(msgspec.Struct, frozen=True):
 
 
 Batch = tuple["torch.Tensor", ...]
-"""What `batch` gives and `loss_sum` takes; the first axis of every tensor is the samples, 0 and 1 included."""
+"""What `batch` gives and `loss_sum` takes; the first axis is the samples, of which there may be 0 or 1."""
 
 
 class Task(Protocol):
@@ -87,7 +91,7 @@ class Task(Protocol):
         ...
 
     def inspect(self, folder: Path | None) -> PoolInfo:
-        """Counts and fingerprint of the pool in `folder` (None: data that ships with the task).
+        """Counts and fingerprint of the pool in `folder` (`BUILTIN` or None: data that ships with the task).
 
         Needs neither torch nor numpy and takes seconds at most. Raises OtherPoolError where this is not the
         task's data, and PoolError naming the file and what was expected where it is incomplete or wrong.
