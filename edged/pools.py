@@ -1,11 +1,12 @@
 """What this board can train: its tasks with their hashes, its pools with the tasks that can read them.
 
-Runs as `python -m edged.pools` in a child of the agent, with `{"pools": {name: path}, "folders": [...]}` as JSON
-on the command line or standard input. It loads task files but no data, and imports neither torch nor numpy.
+Runs as `python -m edged.pools` in a child of the agent, with `{"pools": {name: path}, "folders": [...]}` as
+JSON on the command line or standard input. It runs task files but loads no data, no torch and no numpy.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import sys
 from collections.abc import Mapping, Sequence
@@ -104,7 +105,9 @@ def main(arguments: Sequence[str]) -> int:
     except msgspec.DecodeError as error:
         sys.stderr.write(f"edged.pools: {error}\n")
         return 2
-    listing = inventory(request.pools, [Path(folder) for folder in request.folders])
+    # A user's task that prints must not spoil the JSON.
+    with contextlib.redirect_stdout(sys.stderr):
+        listing = inventory(request.pools, [Path(folder) for folder in request.folders])
     sys.stdout.write(msgspec.json.encode(listing).decode() + "\n")
     return 0
 

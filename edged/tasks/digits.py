@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NAME = "digits"
 SUMMARY = "1,797 real handwritten digits of 8x8 pixels, shipped with edged; a small CNN"
 DEFAULTS = Defaults(batch=16, learning_rate=0.03, optimizer="sgd", momentum=0.9)
-HELPERS = ("_classification.py", "_contract.py")
+HELPERS = ("_classification.py", "_contract.py", "../schedule.py")
 
 FILE = Path(__file__).with_name("digits.npz")
 SAMPLES = 1797
