@@ -22,7 +22,7 @@ Carry = dict[str, dict[str, float]]
 MODELLED: Final = "modelled"  # joules = seconds x configured watts: no sensor has seen them
 
 
-class Infeasible(ValueError):
+class InfeasibleError(ValueError):
     """The bounds cannot be met; the text names the board and the bound."""
 
 
@@ -172,4 +172,4 @@ class Policy(Protocol):
     Options: type[Struct]
 
     def allocate(self, pool: Pool, options: Any, /) -> Allocation:
-        """Shares of the next round; raises Infeasible where floors and caps leave none."""
+        """Shares of the next round; raises InfeasibleError where floors and caps leave none."""

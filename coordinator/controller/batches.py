@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from coordinator.controller import Infeasible
+from coordinator.controller import InfeasibleError
 
 
 def steps_for(budget: int, batch: int) -> int:
-    """S = ceil(N / B); chosen once and kept over policies, so that the optimizer steps are the same for all."""
+    """S = ceil(N / B); chosen once and kept over policies, so that all make the same optimizer steps."""
     if batch < 1:
         raise ValueError(f"the global batch must be at least 1 sample, not {batch}")
     return -(-budget // batch)
@@ -19,12 +19,12 @@ def schedule(shares: Sequence[int], steps: int) -> list[list[int]]:
     A share below `steps` would leave steps without a sample of that rank and is refused.
     """
     if steps < 1:
-        raise Infeasible(f"a round needs at least one step, not {steps}")
+        raise InfeasibleError(f"a round needs at least one step, not {steps}")
     rows: list[list[int]] = []
     start = 0
     for rank, samples in enumerate(shares):
         if samples < steps:
-            raise Infeasible(f"rank {rank}: {samples} samples do not reach over {steps} steps")
+            raise InfeasibleError(f"rank {rank}: {samples} samples do not reach over {steps} steps")
         base, extra = divmod(samples, steps)
         row = [base] * steps
         for k in range(extra):

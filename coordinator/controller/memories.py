@@ -76,9 +76,7 @@ def _with_waiting(memory: Memory, reading: Reading, settings: Settings) -> Memor
     joules += memory.waiting_joules
     watts = joules / seconds if seconds >= settings.waiting_seconds else memory.waiting_watts
     keep = min(1.0, WAITING_HORIZON_SECONDS / seconds)
-    return replace(
-        memory, waiting_seconds=seconds * keep, waiting_joules=joules * keep, waiting_watts=watts
-    )
+    return replace(memory, waiting_seconds=seconds * keep, waiting_joules=joules * keep, waiting_watts=watts)
 
 
 def _with_fixed_costs(memory: Memory, settings: Settings, rebased: bool) -> Memory:

@@ -1,4 +1,4 @@
-"""What shares would cost next round: makespan of the compute windows, joules computing and waiting (ALGORITHMS 7.1)."""
+"""What shares would cost next round: makespan, joules computing and waiting (ALGORITHMS 7.1)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -40,12 +40,9 @@ def predict(
         else:
             computing += (memory.fixed_joules or 0.0) + n * eps
     makespan = max(times)
-    waiting: float | None = 0.0
-    for member, seconds in zip(members, times, strict=True):
-        watts = waiting_watts(member)
-        if watts is None:
-            waiting = None
-            break
-        waiting += watts * (makespan - seconds)
+    watts = [w for w in map(waiting_watts, members) if w is not None]
+    waiting: float | None = None
+    if len(watts) == len(members):
+        waiting = sum([w * (makespan - seconds) for w, seconds in zip(watts, times, strict=True)])
     joules = None if computing is None else computing + (waiting or 0.0)
     return Prediction(makespan, joules, waiting)

@@ -5,31 +5,31 @@ The whole samples always add up to the budget and respect every floor and cap. N
 
 from collections.abc import Sequence
 
-from coordinator.controller import Infeasible
+from coordinator.controller import InfeasibleError
 
 # Shares are compared in millionths of a sample, so that the order of a floating-point sum breaks no tie.
 GRAIN = 6
 
 
 def check(boards: Sequence[str], budget: int, floors: Sequence[int], caps: Sequence[int]) -> None:
-    """Raise Infeasible, naming board and bound, unless floors <= caps and sum floors <= budget <= sum caps."""
+    """Raise, naming board and bound, unless floors <= caps and sum(floors) <= budget <= sum(caps)."""
     if not boards:
-        raise Infeasible("no board is left in the pool")
+        raise InfeasibleError("no board is left in the pool")
     if budget < 1:
-        raise Infeasible(f"the budget must be at least 1 sample, not {budget}")
+        raise InfeasibleError(f"the budget must be at least 1 sample, not {budget}")
     for board, floor, cap in zip(boards, floors, caps, strict=True):
         if floor < 0 or cap < floor:
-            raise Infeasible(f"board {board}: floor {floor} and cap {cap} leave no share between them")
+            raise InfeasibleError(f"board {board}: floor {floor} and cap {cap} leave no share between them")
     low, high = sum(floors), sum(caps)
     if low > budget:
         worst = max(range(len(boards)), key=lambda i: floors[i])
-        raise Infeasible(
+        raise InfeasibleError(
             f"the floors add up to {low} samples, above the budget of {budget}; "
             f"the highest is board {boards[worst]}'s floor of {floors[worst]}"
         )
     if high < budget:
         worst = min(range(len(boards)), key=lambda i: caps[i])
-        raise Infeasible(
+        raise InfeasibleError(
             f"the caps add up to {high} samples, below the budget of {budget}; "
             f"the lowest is board {boards[worst]}'s cap of {caps[worst]}"
         )

@@ -5,15 +5,17 @@ The first step of every policy, so that all treat silent boards and missing joul
 
 from dataclasses import dataclass
 
-from coordinator.controller import MODELLED, Infeasible, Member, Pool
+from coordinator.controller import MODELLED, InfeasibleError, Member, Pool
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The boards that get a share, column by column in board order; None is unknown."""
 
+    budget: int
     members: list[Member]
     boards: list[str]
+    previous: list[int | None]
     floors: list[int]
     caps: list[int]  # the budget where there is none
     seconds: list[float | None]  # per sample
@@ -37,7 +39,7 @@ def standing(pool: Pool) -> Standing:
             silent.append(len(members))
         members.append(member)
     if not members:
-        raise Infeasible(
+        raise InfeasibleError(
             "no board is left in the pool" + (f": {', '.join(left)} missed too often" if left else "")
         )
     floors = [member.floor for member in members]
@@ -49,12 +51,16 @@ def standing(pool: Pool) -> Standing:
     if silent and sum(held) >= budget:
         caps = held
         for i in silent:
-            notes.append(f"{members[i].board} gets its floor: {settings.misses_to_floor} rounds without a report")
+            notes.append(
+                f"{members[i].board} gets its floor: {settings.misses_to_floor} rounds without a report"
+            )
     elif silent:
         notes.append("too few boards report to hold the silent ones at their floors")
     seconds = [None if member.memory is None else member.memory.seconds_per_sample for member in members]
     return Standing(
+        budget=budget,
         members=members,
+        previous=[member.previous for member in members],
         boards=[member.board for member in members],
         floors=floors,
         caps=caps,
@@ -93,10 +99,12 @@ def energy_notes(members: list[Member]) -> list[str]:
     notes = []
     if kinds == {"none"}:
         notes.append(
-            "no board has joules and none has configured watts: the energy weight has no effect, shares go by time"
+            "no board has joules or configured watts: the energy weight has no effect, shares go by time"
         )
     elif missing:
-        notes.append(f"charged at the pool's median watts, having no joules and no configured watts: {', '.join(missing)}")
+        notes.append(
+            f"charged at the pool's median watts, having neither joules nor watts: {', '.join(missing)}"
+        )
     if modelled:
         notes.append(f"joules modelled as seconds x configured watts: {', '.join(modelled)}")
     if stale:

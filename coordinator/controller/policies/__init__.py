@@ -1,4 +1,4 @@
-"""Policies by name: one file each in this folder, a user's own file, or the entry-point group `edged.policies`.
+"""Policies by name: one file each in this folder, a file of the user's, or entry points `edged.policies`.
 
 A file that starts with `_` is a helper. See docs/add-a-policy.md for the contract with an example.
 """
@@ -18,7 +18,7 @@ GROUP = "edged.policies"
 CONTRACT = ("NAME", "REGIMES", "NEEDS", "Options", "allocate")
 
 
-class UnknownPolicy(ValueError):
+class UnknownPolicyError(ValueError):
     """No policy of that name, or options that it does not have; the text names what there is."""
 
 
@@ -39,7 +39,7 @@ def find(name: str, files: Sequence[str] = ()) -> Policy:
         return load(name)
     for path in files:
         policy = load(path)
-        if policy.NAME == name:
+        if name == policy.NAME:
             return policy
     if name in NAMED_WEIGHTS:
         name = "adaptive"
@@ -49,11 +49,13 @@ def find(name: str, files: Sequence[str] = ()) -> Policy:
     for entry in importlib.metadata.entry_points(group=GROUP):
         if entry.name == name:
             return _checked(entry.load(), name)
-    raise UnknownPolicy(f"no policy {name!r}; there are {', '.join(names())}, or give a path to a .py file")
+    raise UnknownPolicyError(
+        f"no policy {name!r}; there are {', '.join(names())}, or give a path to a .py file"
+    )
 
 
 def options(name: str, given: Mapping[str, Any], files: Sequence[str] = ()) -> Any:
-    """The policy's Options from plain values; a named weighting gives its weights unless `given` has its own."""
+    """The policy's Options from plain values; a named weighting brings weights unless `given` has some."""
     policy = find(name, files)
     merged = dict(given)
     if name in NAMED_WEIGHTS and not {"w_e", "w_t"} & merged.keys():
@@ -61,33 +63,35 @@ def options(name: str, given: Mapping[str, Any], files: Sequence[str] = ()) -> A
     known = {field.name for field in msgspec.structs.fields(policy.Options)}
     unknown = sorted(merged.keys() - known)
     if unknown:
-        raise UnknownPolicy(
+        raise UnknownPolicyError(
             f"policy {policy.NAME} has no option {', '.join(unknown)}; "
             + (f"it has {', '.join(sorted(known))}" if known else "it has none")
         )
     try:
         return msgspec.convert(merged, policy.Options)
     except msgspec.ValidationError as error:
-        raise UnknownPolicy(f"policy {policy.NAME}: {error}") from error
+        raise UnknownPolicyError(f"policy {policy.NAME}: {error}") from error
 
 
 def load(path: str) -> Policy:
     """A user's policy from a Python file, which runs with the coordinator's rights."""
     spec = importlib.util.spec_from_file_location(f"edged_policy_{abs(hash(path))}", path)
     if spec is None or spec.loader is None:
-        raise UnknownPolicy(f"{path}: not a Python file")
+        raise UnknownPolicyError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except FileNotFoundError as error:
-        raise UnknownPolicy(f"{path}: no such file") from error
+        raise UnknownPolicyError(f"{path}: no such file") from error
     except Exception as error:
-        raise UnknownPolicy(f"{path}: {type(error).__name__}: {error}") from error
+        raise UnknownPolicyError(f"{path}: {type(error).__name__}: {error}") from error
     return _checked(module, path)
 
 
 def _checked(module: Any, where: str) -> Policy:
     missing = [part for part in CONTRACT if not hasattr(module, part)]
     if missing:
-        raise UnknownPolicy(f"{where}: a policy needs {', '.join(CONTRACT)}; missing: {', '.join(missing)}")
+        raise UnknownPolicyError(
+            f"{where}: a policy needs {', '.join(CONTRACT)}; missing: {', '.join(missing)}"
+        )
     return cast(Policy, module)

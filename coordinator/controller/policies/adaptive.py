@@ -4,18 +4,23 @@ Known by four more names: time-only, low-energy, balanced, energy-only (ALGORITH
 deadband and the rounding are our choice where the paper is silent.
 """
 
+import math
+
+import numpy as np
 from msgspec import Struct
 
-from coordinator.controller import Allocation, Need, Pool, Regime, Weights
+from coordinator.controller import Allocation, Need, Pool, Regime, Weights, arrays
 from coordinator.controller import costs as cost
-from coordinator.controller.deadband import settle
-from coordinator.controller.predictions import predict
+from coordinator.controller.deadband import DRIFT, Verdict, judge, words
+from coordinator.controller.policies._answer import answer
 from coordinator.controller.split import check, clamped, whole
 from coordinator.controller.standing import Standing, energy_notes, standing
 
 NAME = "adaptive"
 REGIMES: tuple[Regime, ...] = ("pma", "ddp", "hfl-ddp")
 NEEDS: tuple[Need, ...] = ("seconds", "joules")
+
+LARGE = 500  # boards from which numpy columns beat lists
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,44 +43,51 @@ def allocate(pool: Pool, options: Options) -> Allocation:
     """Equal shares until a board has reported; then by 1/c_i, kept while inside the deadband."""
     weights = Weights.of(options.w_e, options.w_t)
     now = standing(pool)
-    boards, budget = now.boards, pool.budget
-    check(boards, budget, now.floors, now.caps)
-    combined = cost.combined(now.seconds, now.joules, weights)
-    inverse = cost.inverse(combined)
-    offsets = _offsets(pool, now, weights, combined)
-    wanted = whole(clamped(inverse, budget, now.floors, now.caps, offsets), budget, now.caps)
-    previous = [member.previous for member in now.members]
-    settled = settle(
-        boards, wanted, previous, budget, now.floors, now.caps, pool.carry, options.deadband, options.patience
-    )
-    new = [board for board, value in zip(boards, combined, strict=True) if value is None]
-    reason = settled.reason
-    notes = now.notes
-    if len(new) == len(boards):
+    check(now.boards, now.budget, now.floors, now.caps)
+    decide = _decide if len(now.boards) < LARGE else _decide_large
+    combined, wanted, verdict = decide(pool, now, weights, options)
+    reason = words(verdict, now, wanted, options.deadband, options.patience)
+    new = [board for board, value in zip(now.boards, combined, strict=True) if value is None]
+    if len(new) == len(now.boards):
         reason = f"equal shares: no board has reported yet ({reason})"
     elif new:
         reason = f"{', '.join(new)} not measured yet: N/m samples, the others by cost; {reason}"
-    if weights.w_e > 0 and len(new) < len(boards):
-        notes = notes + energy_notes(now.members)
-    expected = predict(now.members, settled.shares, now.joules)
-    return Allocation(
-        shares=dict(zip(boards, settled.shares, strict=True)),
-        changed=settled.changed,
+    silent = weights.w_e == 0 or len(new) == len(now.boards)
+    return answer(
+        now,
+        wanted if verdict.applies else [n or 0 for n in now.previous],
+        wanted=wanted,
+        changed=verdict.applies,
         reason=reason,
-        costs=dict(zip(boards, combined, strict=True)),
-        wanted=dict(zip(boards, wanted, strict=True)),
-        predicted_seconds=expected.seconds,
-        predicted_joules=expected.joules,
-        predicted_wait_joules=expected.wait_joules,
-        left=now.left,
-        notes=tuple(notes),
-        carry=settled.carry,
+        costs=combined,
+        notes=() if silent else energy_notes(now.members),
+        carry={DRIFT: verdict.drift} if verdict.drift else {},
     )
 
 
-def _offsets(
-    pool: Pool, now: Standing, weights: Weights, combined: list[float | None]
-) -> list[float] | None:
+def _decide(
+    pool: Pool, now: Standing, weights: Weights, options: Options
+) -> tuple[list[float | None], list[int], Verdict]:
+    combined = cost.combined(now.seconds, now.joules, weights)
+    offsets = _offsets(pool, now, weights, combined)
+    inverse = cost.inverse(combined)
+    wanted = whole(clamped(inverse, now.budget, now.floors, now.caps, offsets), now.budget, now.caps)
+    return combined, wanted, judge(now, wanted, pool.carry, options.deadband, options.patience)
+
+
+def _decide_large(
+    pool: Pool, now: Standing, weights: Weights, options: Options
+) -> tuple[list[float | None], list[int], Verdict]:
+    columns = arrays.Columns.of(now, pool.carry.get(DRIFT, {}))
+    costs = [None if math.isnan(c) else c for c in arrays.combined(columns.seconds, columns.joules, weights)]
+    given = _offsets(pool, now, weights, costs)
+    offsets = None if given is None else np.array(given)
+    decision = arrays.decide(columns, weights, options.deadband, options.patience, offsets)
+    drift = {board: float(n) for board, n in zip(now.boards, decision.drift.tolist(), strict=True) if n}
+    return costs, decision.wanted.tolist(), Verdict(decision.kind, decision.where, drift or None)
+
+
+def _offsets(pool: Pool, now: Standing, weights: Weights, combined: list[float | None]) -> list[float] | None:
     """o_i / c_i where fixed costs are fitted; a board without a cost gets none."""
     if pool.settings.fixed_cost == "none":
         return None

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from coordinator.controller import Allocation, Need, Pool, Regime
-from coordinator.controller.predictions import predict
+from coordinator.controller.policies._answer import answer
 from coordinator.controller.split import check, equal
 from coordinator.controller.standing import standing
 
@@ -21,17 +21,6 @@ def allocate(pool: Pool, options: Options) -> Allocation:
     now = standing(pool)
     check(now.boards, pool.budget, now.floors, now.caps)
     shares = equal(pool.budget, now.floors, now.caps)
-    changed = shares != [member.previous for member in now.members]
-    expected = predict(now.members, shares, now.joules)
-    named = dict(zip(now.boards, shares, strict=True))
-    return Allocation(
-        shares=named,
-        changed=changed,
-        reason="equal shares: the policy is equal" + ("" if changed else ", nothing to change"),
-        wanted=named,
-        predicted_seconds=expected.seconds,
-        predicted_joules=expected.joules,
-        predicted_wait_joules=expected.wait_joules,
-        left=now.left,
-        notes=tuple(now.notes),
-    )
+    changed = shares != now.previous
+    reason = "equal shares: the policy is equal" + ("" if changed else ", nothing to change")
+    return answer(now, shares, wanted=shares, changed=changed, reason=reason)

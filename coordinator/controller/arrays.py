@@ -1,0 +1,136 @@
+"""The adaptive decision for large pools, on numpy columns: the rule of costs, split and deadband at scale.
+
+Below some hundred boards the plain lists are faster. A property test holds the two to one another.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coordinator.controller import Weights
+from coordinator.controller.deadband import Kind
+from coordinator.controller.split import GRAIN
+from coordinator.controller.standing import Standing
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """One pool, a column per quantity, in board order; NaN is unknown, -1 no previous share."""
+
+    budget: int
+    floors: Ints
+    caps: Ints
+    previous: Ints
+    seconds: Floats  # per sample
+    joules: Floats  # per sample
+    drift: Ints  # signed rounds inside the deadband
+
+    @classmethod
+    def of(cls, now: Standing, drift: dict[str, float]) -> "Columns":
+        """From the lists of a standing."""
+        unknown = float("nan")
+        return cls(
+            budget=now.budget,
+            floors=np.array(now.floors, np.int64),
+            caps=np.array(now.caps, np.int64),
+            previous=np.array([-1 if n is None else n for n in now.previous], np.int64),
+            seconds=np.array([unknown if v is None else v for v in now.seconds]),
+            joules=np.array([unknown if v is None else v for v in now.joules]),
+            drift=np.array([int(drift.get(board, 0)) for board in now.boards], np.int64),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Shares of one round; `where` is the board that the verdict is about."""
+
+    shares: Ints
+    wanted: Ints
+    costs: Floats
+    kind: Kind
+    where: int
+    drift: Ints
+
+
+def decide(
+    columns: Columns, weights: Weights, deadband: float, patience: int, offsets: Floats | None = None
+) -> Decision:
+    """Costs, clamped inverse shares, whole samples, deadband. Bounds must have passed `split.check`."""
+    costs = combined(columns.seconds, columns.joules, weights)
+    known = ~np.isnan(costs)
+    inverse = 1 / costs
+    inverse[~known] = inverse[known].mean() if known.any() else 1.0
+    wanted = whole(clamped(inverse, columns, offsets), columns.budget, columns.caps)
+    kind, where, drift = _judge(columns, wanted, deadband, patience)
+    shares = columns.previous if kind in ("same", "inside") else wanted
+    return Decision(shares, wanted, costs, kind, where, drift)
+
+
+def combined(seconds: Floats, joules: Floats, weights: Weights) -> Floats:
+    """c_i, NaN where the seconds are unknown; unknown joules are charged at the median watts."""
+    known = ~np.isnan(seconds)
+    if not known.any():
+        return np.full_like(seconds, np.nan)
+    ratio = seconds / np.median(seconds[known])
+    if weights.w_e == 0.0:
+        return np.asarray(weights.w_t * ratio)
+    charged = known & ~np.isnan(joules)
+    energy = ratio.copy()
+    if charged.any():
+        energy[charged] = joules[charged] / np.median(joules[charged])
+    return np.asarray(weights.w_t * ratio + weights.w_e * energy)
+
+
+def clamped(weights: Floats, columns: Columns, offsets: Floats | None) -> Floats:
+    """The level at which x_i = level w_i - o_i, held within the bounds, spends the budget: O(m log m).
+
+    The spending is piecewise linear in the level, with bends where boards leave floors or meet caps.
+    """
+    lo, hi, n = columns.floors, columns.caps, columns.budget
+    o = np.zeros_like(weights) if offsets is None else offsets
+    x: Floats = (n + o.sum()) / weights.sum() * weights - o
+    if ((x >= lo) & (x <= hi)).all():
+        return x
+    bends = np.concatenate([(lo + o) / weights, (hi + o) / weights])
+    steps = np.concatenate([weights, -weights])
+    order = np.argsort(bends, kind="stable")
+    bends, steps = bends[order], steps[order]
+    slopes = np.cumsum(steps)
+    spent = lo.sum() + np.concatenate([[0.0], np.cumsum(slopes[:-1] * np.diff(bends))])
+    k = int(np.searchsorted(spent, n, side="right")) - 1
+    level = bends[k] + ((n - spent[k]) / slopes[k] if slopes[k] > 0 and n > spent[k] else 0.0)
+    return np.asarray(np.clip(level * weights - o, lo, hi), np.float64)
+
+
+def whole(x: Floats, budget: int, caps: Ints) -> Ints:
+    """Largest remainder, ties to the lowest index, as `split.whole`."""
+    grains = np.round(x, GRAIN)
+    n = grains.astype(np.int64)
+    missing = budget - int(n.sum())
+    if missing:
+        order = np.argsort(np.where(n < caps, n - grains, 1.0), kind="stable")
+        n[order[:missing]] += 1
+    return n
+
+
+def _judge(columns: Columns, wanted: Ints, deadband: float, patience: int) -> tuple[Kind, int, Ints]:
+    old = columns.previous
+    none = np.zeros_like(old)
+    if (old < columns.floors).any() or (old > columns.caps).any() or old.sum() != columns.budget:
+        return "misfit", 0, none
+    error = wanted - old
+    with np.errstate(divide="ignore", invalid="ignore"):
+        change = np.where(error == 0, 0.0, np.abs(error) / old)
+    where = int(change.argmax())
+    if change[where] == 0.0:
+        return "same", where, none
+    if change[where] > deadband:
+        return "above", where, none
+    sign = np.sign(error)
+    drift = np.where(columns.drift * sign > 0, columns.drift + sign, sign)
+    lasting = np.flatnonzero(np.abs(drift) >= patience)
+    return ("patience", int(lasting[0]), none) if lasting.size else ("inside", where, drift)
