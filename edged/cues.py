@@ -1,0 +1,283 @@
+"""What an event means to a board at a moment: (board, event, now) -> cue, changed facts, reason.
+
+Pure. Every guard of the state machine stands here; what follows from a cue stands in the table of `state`.
+"""
+
+from enum import Enum
+from typing import Any
+
+from msgspec import Struct
+
+from edged.events import (
+    Alive,
+    Began,
+    Broke,
+    Chunks,
+    Described,
+    Ended,
+    Event,
+    Foreign,
+    Inventory,
+    LinkDown,
+    LinkUp,
+    ModelFailed,
+    ModelReady,
+    Phase,
+    Progress,
+    Tick,
+)
+from edged.messages import Abort, Accepted, Attend, Birth, Grant, Refused, StandBy, Train
+from edged.orders import fault, misaddressed
+
+HEARTBEAT_SECONDS = 10.0
+PROGRESS_SECONDS = 2.0
+CHUNKS_BETWEEN_STATES = 16
+FIRST_WANT_SECONDS = 1.0
+LONGEST_WANT_SECONDS = 32.0
+ALONE_SECONDS = 120.0
+PAST_ORDERS_KEPT = 64
+
+
+class Board(Struct, frozen=True):
+    """All that the decisions rest on."""
+
+    board: str
+    boot: str
+    phase: Phase = Phase.IDLE
+    order: Train | Attend | None = None
+    term: int = 0
+    up: bool = False
+    connection: int = 0
+    can: Inventory | None = None
+    models: tuple[tuple[str, str], ...] = ()  # version and sha256 on disk, oldest first
+    chunks_held: int = 0
+    samples_done: int = 0
+    computing: bool = False
+    abandoned: str | None = None
+    reason: str = ""
+    past: tuple[str, ...] = ()
+    alive_at: float = 0.0  # last sign of life of the order's training
+    quiet_since: float = 0.0  # last new chunk, or last want
+    patience: float = FIRST_WANT_SECONDS
+    said_at: float = 0.0
+    said_samples: int = 0
+    rival: Birth | None = None
+    rival_at: float = 0.0
+
+    @property
+    def order_id(self) -> str:
+        """The active order's id, "" without one."""
+        return self.order.order if self.order else ""
+
+    @property
+    def part(self) -> str | None:
+        """Which part of the order's time runs now (messages.PARTS); None when nothing is charged."""
+        return "compute" if self.computing else _PART_OF[self.phase]
+
+
+_PART_OF = {
+    Phase.IDLE: None,
+    Phase.FETCHING: "communication",
+    Phase.TRAINING: "overhead",
+    Phase.UPLOADING: "communication",
+    Phase.WAITING: "wait",
+}
+
+
+class Cue(str, Enum):
+    """What an event means to this board now."""
+
+    FETCH = "a new order, its model is not here"
+    TRAIN = "a new order, its model is here"
+    ATTEND = "a new order without samples"
+    UNFIT = "a new order that this board cannot train"
+    STAND_BY = "no more orders for now"
+    RIVAL = "a second board with this id"
+    AGAIN = "an order or stand-by that is known already"
+    STRAY = "an order that is not to be followed"
+    ABORT = "the active order is called off"
+    REFUSED = "the active order's update does not count"
+    ACCEPTED = "the active order's update is safe"
+    GRANT = "leave to upload"
+    CHUNK = "a model chunk"
+    CHUNKS = "enough model chunks to tell"
+    SILENCE = "no model chunk for a while"
+    MODEL_READY = "the model is here"
+    MODEL_FAILED = "the model cannot be had"
+    ALIVE = "the training goes on"
+    BEGAN = "the compute window opened"
+    ENDED = "the compute window closed"
+    DESCRIBED = "the update can be uploaded"
+    BROKE = "the training failed"
+    HUNG = "the training gave no sign for as long as the order allows"
+    UP = "the link is up"
+    DOWN = "the link is down"
+    STOCK = "what can be trained is known"
+    RIVAL_AGAIN = "the second board is still there"
+    ALONE = "the second board is gone"
+    HEARTBEAT = "time to say the state"
+    NOTHING = "nothing follows"
+
+
+Reading = tuple[Cue, dict[str, Any], str]
+
+
+def read(board: Board, event: Event, now: float) -> Reading:
+    """The cue, the fields that the event changes by itself, and the reason in words ("": the cue's own)."""
+    if isinstance(event, Train | Attend | Abort | Accepted | Refused | Grant | StandBy):
+        return _read_order(board, event, now)
+    if isinstance(event, LinkUp):
+        return Cue.UP, {"up": True, "connection": event.connection, "quiet_since": now, "rival_at": now}, ""
+    if isinstance(event, LinkDown):
+        return Cue.DOWN, {"up": False}, ""
+    if isinstance(event, Inventory):
+        return Cue.STOCK, {"can": event}, ""
+    if isinstance(event, Foreign):
+        return _read_foreign(board, event, now)
+    if isinstance(event, Tick):
+        return _read_tick(board, now)
+    if isinstance(event, Chunks | ModelReady | ModelFailed):
+        return _read_model(board, event, now)
+    return _read_child(board, event, now)
+
+
+def _read_order(
+    board: Board, event: Train | Attend | Abort | Accepted | Refused | Grant | StandBy, now: float
+) -> Reading:
+    what = "stand_by" if isinstance(event, StandBy) else event.order
+    if event.term < board.term:
+        return _stray(
+            f"{what}: term {event.term} is older than {board.term}, another coordinator has taken over"
+        )
+    term = {"term": event.term}
+    if isinstance(event, StandBy):
+        if board.phase is Phase.IDLE:
+            return Cue.AGAIN, term | {"reason": event.reason}, event.reason
+        return Cue.STAND_BY, term | _fresh(board, None, event.reason), event.reason
+    if isinstance(event, Train | Attend):
+        return _read_new_order(board, event, now)
+    if event.order != board.order_id:
+        return _stray(f"{event.order} is not the active order")
+    if isinstance(event, Grant):
+        return Cue.GRANT, term, ""
+    if isinstance(event, Accepted):
+        return Cue.ACCEPTED, term, ""
+    cue = Cue.ABORT if isinstance(event, Abort) else Cue.REFUSED
+    return cue, term | {"computing": False, "reason": event.reason}, event.reason
+
+
+def _read_new_order(board: Board, order: Train | Attend, now: float) -> Reading:
+    wrong = misaddressed(order.order, order.run, order.round, board.board)
+    if wrong:
+        return _stray(wrong)
+    if board.rival:
+        return _stray(f"{order.order}: duplicate id, no orders until the other board is gone")
+    if board.can is None:
+        return _stray(f"{order.order}: still taking stock of tasks and pools")
+    term = {"term": order.term}
+    if order.order == board.order_id or order.order in board.past:
+        return Cue.AGAIN, term, ""
+    changes = term | _fresh(board, order, "") | {"alive_at": now, "quiet_since": now}
+    if isinstance(order, Attend):
+        return Cue.ATTEND, changes | {"reason": order.reason}, order.reason
+    unfit = fault(order, board.can)
+    if unfit:
+        return Cue.UNFIT, changes | {"abandoned": order.order, "reason": unfit}, unfit
+    held = (order.model, order.manifest.sha256) in board.models
+    return (Cue.TRAIN if held else Cue.FETCH), changes, ""
+
+
+def _fresh(board: Board, order: Train | Attend | None, reason: str) -> dict[str, Any]:
+    """What a change of order does to the fields that are about the order."""
+    past = (*board.past, board.order_id)[-PAST_ORDERS_KEPT:] if board.order else board.past
+    return {
+        "order": order,
+        "past": past,
+        "chunks_held": 0,
+        "samples_done": 0,
+        "computing": False,
+        "abandoned": None,
+        "reason": reason,
+        "patience": FIRST_WANT_SECONDS,
+    }
+
+
+def _read_foreign(board: Board, event: Foreign, now: float) -> Reading:
+    rival = event.birth
+    # At the first connection the broker's copy is our own process before this one; a will or a farewell is a
+    # process that ended.
+    if (
+        rival.boot == board.boot
+        or rival.link in {"lost", "closed"}
+        or (event.retained and board.connection < 2)
+    ):
+        return Cue.NOTHING, {}, ""
+    changes = {"rival": rival, "rival_at": now}
+    if board.rival:
+        return Cue.RIVAL_AGAIN, changes, ""
+    place = f"{rival.host or 'a nameless host'} at {rival.address or 'an unknown address'}"
+    reason = f"duplicate id: {board.board} is also {place}"
+    lost = {"abandoned": board.order_id or None} if board.order else {}
+    return Cue.RIVAL, _fresh(board, None, reason) | changes | lost, reason
+
+
+def _read_tick(board: Board, now: float) -> Reading:
+    if board.phase is Phase.TRAINING and isinstance(board.order, Train):
+        limit = board.order.deadline_seconds
+        if limit and now - board.alive_at >= limit:
+            reason = f"the training gave no sign for {limit:.0f} s, the order's deadline"
+            return Cue.HUNG, _abandon(board, reason), reason
+    if board.rival and board.up and now - board.rival_at >= ALONE_SECONDS:
+        return Cue.ALONE, {"rival": None, "abandoned": None, "reason": ""}, ""
+    if board.phase is Phase.FETCHING and board.up and now - board.quiet_since >= board.patience:
+        patience = min(2 * board.patience, LONGEST_WANT_SECONDS)
+        return Cue.SILENCE, {"quiet_since": now, "patience": patience}, ""
+    moved = board.samples_done != board.said_samples
+    if board.up and now - board.said_at >= (PROGRESS_SECONDS if moved else HEARTBEAT_SECONDS):
+        return Cue.HEARTBEAT, {}, ""
+    return Cue.NOTHING, {}, ""
+
+
+def _read_model(board: Board, event: Chunks | ModelReady | ModelFailed, now: float) -> Reading:
+    order = board.order
+    if board.phase is not Phase.FETCHING or not isinstance(order, Train) or event.version != order.model:
+        return Cue.NOTHING, {}, ""
+    if isinstance(event, Chunks):
+        # The wants start over with each new chunk: what is missing is on its way.
+        progress = {"chunks_held": event.held, "quiet_since": now, "patience": FIRST_WANT_SECONDS}
+        return (Cue.CHUNK if event.held % CHUNKS_BETWEEN_STATES else Cue.CHUNKS), progress, ""
+    if isinstance(event, ModelFailed):
+        return Cue.MODEL_FAILED, _abandon(board, event.reason), event.reason
+    kept = tuple(model for model in board.models if model[0] != event.version)
+    changes: dict[str, Any] = {
+        "models": (*kept, (event.version, event.sha256)),
+        "chunks_held": order.manifest.chunks,
+        "alive_at": now,
+    }
+    return Cue.MODEL_READY, changes, ""
+
+
+def _read_child(
+    board: Board, event: Alive | Began | Progress | Ended | Described | Broke, now: float
+) -> Reading:
+    if event.order != board.order_id or board.phase is not Phase.TRAINING:
+        return Cue.NOTHING, {}, ""  # the last words of a training that was called off
+    if isinstance(event, Began):
+        return Cue.BEGAN, {"computing": True, "alive_at": now}, ""
+    if isinstance(event, Progress):
+        return Cue.ALIVE, {"samples_done": event.samples, "alive_at": now}, ""
+    if isinstance(event, Ended):
+        return Cue.ENDED, {"computing": False, "samples_done": event.samples, "alive_at": now}, ""
+    if isinstance(event, Described):
+        return Cue.DESCRIBED, {}, ""
+    if isinstance(event, Broke):
+        return Cue.BROKE, _abandon(board, event.reason), event.reason
+    return Cue.ALIVE, {"alive_at": now}, ""
+
+
+def _abandon(board: Board, reason: str) -> dict[str, Any]:
+    return {"abandoned": board.order_id, "reason": reason, "computing": False}
+
+
+def _stray(reason: str) -> Reading:
+    return Cue.STRAY, {"reason": reason}, reason
