@@ -1,0 +1,99 @@
+"""Reading the coordinator's store: runs, rounds, decisions, changes, counters; also from another process.
+
+It writes nothing. Rows come back as the dicts that were recorded, with the wall-clock second (`at`) added.
+"""
+
+import sqlite3
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from coordinator.schema import TABLES
+
+FILE: Final = "edged.sqlite3"
+
+
+class History:
+    """Over an open connection; `History.open(folder)` makes a read-only one of its own."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    @classmethod
+    def open(cls, folder: Path) -> "History":
+        """Read a store that another process may be writing. Raises FileNotFoundError, sqlite3.Error."""
+        path = folder / FILE
+        if not path.exists():
+            raise FileNotFoundError(f"{folder}: no store of a coordinator there")
+        uri = path.resolve().as_uri()
+        # Without a -wal nobody writes; `immutable` then reads in a folder where we may not make a -shm.
+        mode = "mode=ro" if path.with_name(FILE + "-wal").exists() else "immutable=1"
+        return cls(sqlite3.connect(f"{uri}?{mode}", uri=True, timeout=5.0))
+
+    def close(self) -> None:
+        """Close the connection (of a History made by `open`)."""
+        self._connection.close()
+
+    def runs(self) -> list[dict[str, Any]]:
+        """All runs, newest first, with their settings and how many rounds are recorded."""
+        rows = self._connection.execute(
+            "SELECT run, at, ended, reason, complete, task_hash, settings, "
+            "(SELECT count(*) FROM rounds WHERE rounds.run = runs.run) "
+            "FROM runs ORDER BY at DESC, rowid DESC"
+        )
+        return [
+            {
+                "run": run,
+                "at": at,
+                "ended": ended,
+                "reason": reason,
+                "complete": None if complete is None else bool(complete),
+                "task_hash": task_hash,
+                "settings": msgspec.json.decode(settings),
+                "rounds": rounds,
+            }
+            for run, at, ended, reason, complete, task_hash, settings, rounds in rows
+        ]
+
+    def newest_run(self) -> str | None:
+        """The run that was started last."""
+        row = self._connection.execute("SELECT run FROM runs ORDER BY at DESC, rowid DESC LIMIT 1").fetchone()
+        return row[0] if row else None
+
+    def unfinished_run(self) -> str | None:
+        """The newest run that has a state and has not ended."""
+        row = self._connection.execute(
+            "SELECT run FROM runs JOIN states USING (run) WHERE ended IS NULL ORDER BY runs.at DESC LIMIT 1"
+        ).fetchone()
+        return row[0] if row else None
+
+    def state(self, run: str) -> bytes | None:
+        """The run's state as it was saved last (JSON)."""
+        row = self._connection.execute("SELECT state FROM states WHERE run = ?", (run,)).fetchone()
+        return row[0].encode() if row else None
+
+    def rows(self, table: str, run: str, last: int | None = None) -> list[dict[str, Any]]:
+        """The `last` recorded rows of a table of `schema.TABLES` for a run (None: all), oldest first."""
+        name = TABLES[table].name
+        found = self._connection.execute(
+            f"SELECT at, row FROM {name} WHERE run = ? ORDER BY rowid DESC LIMIT ?",
+            (run, -1 if last is None else last),
+        ).fetchall()
+        return [{**msgspec.json.decode(row), "at": at} for at, row in reversed(found)]
+
+    def board_rounds(self, run: str, first: int = 0) -> list[dict[str, Any]]:
+        """One row per round from `first` on and board, in that order."""
+        found = self._connection.execute(
+            "SELECT at, row FROM board_rounds WHERE run = ? AND round >= ? ORDER BY round, board",
+            (run, first),
+        )
+        return [{**msgspec.json.decode(row), "at": at} for at, row in found]
+
+    def counters(self) -> dict[str, dict[str, tuple[int, str]]]:
+        """How often and, in words, the last one: by board, then by counter."""
+        counted: dict[str, dict[str, tuple[int, str]]] = {}
+        query = "SELECT board, counter, count, text FROM counters ORDER BY board, counter"
+        for board, counter, count, text in self._connection.execute(query):
+            counted.setdefault(board, {})[counter] = (count, text)
+        return counted

@@ -1,0 +1,201 @@
+"""What must outlive the coordinator: one SQLite file, written by one process in durable transactions.
+
+Rows and the run's state go in together, so a reader (and a restart) never sees one without the other.
+Models and updates are files beside it (`checkpoints`); reading it back is `history`'s.
+"""
+
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from coordinator.checkpoints import Checkpoints
+from coordinator.history import FILE, History
+from coordinator.schema import TABLES, SchemaError, migrate
+from edged.controls import RunSettings
+
+
+class StoreError(RuntimeError):
+    """The store cannot be opened, read or written; the text names the file, the cause and the way out."""
+
+
+class Row(Struct, frozen=True):
+    """A row to keep: `table` is a key of `schema.TABLES`, whose key columns stand in `values`."""
+
+    run: str
+    table: str
+    values: dict[str, Any]
+
+
+class Count(Struct, frozen=True):
+    """So often has this happened with this board, and the last time in words."""
+
+    board: str
+    counter: str
+    count: int
+    text: str
+
+
+class Store:
+    """Opened by one coordinator at a time; used from one thread."""
+
+    def __init__(self, folder: Path, *, clock: Callable[[], float] = time.time) -> None:
+        self.folder = folder
+        self.path = folder / FILE
+        self.checkpoints = Checkpoints(folder)
+        self._clock = clock
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(folder / "lock")
+        except OSError as error:
+            raise StoreError(
+                f"store {folder}: {error.strerror}; give a folder that this user may write "
+                "([store] folder in the config, or STATE_DIRECTORY)"
+            ) from None
+        try:
+            self._connection = sqlite3.connect(self.path, timeout=5.0, isolation_level=None)
+            # FULL: in WAL mode anything less leaves a committed state to the page cache.
+            for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+                self._connection.execute(f"PRAGMA {pragma}")
+            migrate(self._connection)
+        except (sqlite3.Error, SchemaError) as error:
+            os.close(self._lock)
+            raise _explained(self.path, error) from None
+        self.history = History(self._connection)
+
+    def raise_term(self, boot: str, host: str, above: int = 0) -> int:
+        """A term higher than each before and than `above`; every order of this start carries it."""
+        with self._transaction() as connection:
+            newest = connection.execute("SELECT max(term) FROM starts").fetchone()[0] or 0
+            term = max(int(newest), above) + 1
+            connection.execute("INSERT INTO starts VALUES (?, ?, ?, ?)", (term, boot, host, self._clock()))
+        return term
+
+    def add_run(self, run: str, settings: RunSettings, task_hash: str) -> None:
+        """A new run. Raises StoreError for a name that is taken."""
+        values = (run, self._clock(), task_hash, msgspec.json.encode(settings).decode())
+        with self._transaction() as connection:
+            if connection.execute("SELECT 1 FROM runs WHERE run = ?", (run,)).fetchone():
+                raise StoreError(f"run {run} is in the store already; give another --name")
+            connection.execute("INSERT INTO runs (run, at, task_hash, settings) VALUES (?, ?, ?, ?)", values)
+
+    def end_run(self, run: str, reason: str, complete: bool) -> None:
+        """The run is over: it will not be resumed."""
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE runs SET ended = ?, reason = ?, complete = ? WHERE run = ?",
+                (self._clock(), reason, int(complete), run),
+            )
+
+    def save(
+        self, rows: Sequence[Row] = (), counts: Sequence[Count] = (), state: tuple[str, bytes] | None = None
+    ) -> None:
+        """Keep all of it or nothing; on return it is on the disk. `state` is (run, JSON).
+
+        Raises StoreError; the same call may be made again later, nothing of it has been kept.
+        """
+        now = self._clock()
+        with self._transaction() as connection:
+            for row in rows:
+                _insert(connection, row, now)
+            connection.executemany(
+                "INSERT OR REPLACE INTO counters (board, counter, at, count, text) VALUES (?, ?, ?, ?, ?)",
+                [(item.board, item.counter, now, item.count, item.text) for item in counts],
+            )
+            if state is not None:
+                connection.execute(
+                    "INSERT INTO states VALUES (?, ?, ?) "
+                    "ON CONFLICT (run) DO UPDATE SET at = excluded.at, state = excluded.state",
+                    (state[0], now, state[1].decode()),
+                )
+
+    def close(self) -> None:
+        """Give the file up; a second call does nothing."""
+        if self._lock >= 0:
+            self._connection.close()
+            os.close(self._lock)
+            self._lock = -1
+
+    def _transaction(self) -> "_Transaction":
+        return _Transaction(self._connection, self.path)
+
+
+class _Transaction:
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+
+    def __enter__(self) -> sqlite3.Connection:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            raise _explained(self._path, error) from None
+        return self._connection
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if error is None:
+            try:
+                self._connection.execute("COMMIT")
+                return
+            except sqlite3.Error as failed:
+                error = failed
+        # A full disk rolls back by itself; then there is nothing left to undo.
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        if isinstance(error, sqlite3.Error):
+            raise _explained(self._path, error) from None
+
+
+def _insert(connection: sqlite3.Connection, row: Row, now: float) -> None:
+    table = TABLES[row.table]
+    columns = ["run", *table.keys, "at", "row"]
+    values = [
+        row.run,
+        *(row.values[key] for key in table.keys),
+        now,
+        msgspec.json.encode(row.values).decode(),
+    ]
+    # Names come from TABLES, never from outside.
+    names = ", ".join(f'"{column}"' for column in columns)
+    places = ", ".join("?" * len(columns))
+    connection.execute(f"INSERT OR REPLACE INTO {table.name} ({names}) VALUES ({places})", values)
+
+
+def _locked(path: Path) -> int:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder = os.read(descriptor, 200).decode(errors="replace").strip() or "unknown"
+        os.close(descriptor)
+        raise StoreError(
+            f"store {path.parent}: in use by another coordinator on this machine (process {holder}); "
+            "stop that one first, or give another folder"
+        ) from None
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    return descriptor
+
+
+def _explained(path: Path, error: Exception) -> StoreError:
+    text = str(error)
+    if isinstance(error, SchemaError):
+        return StoreError(f"store {path}: {text}")
+    if "full" in text:
+        return StoreError(f"store {path}: the disk is full; free some space there, the run waits for it")
+    if "not a database" in text or "malformed" in text or "corrupt" in text:
+        return StoreError(
+            f"store {path}: damaged ({text}); move it aside (mv '{path}' '{path}.damaged') "
+            "to begin a new one: checkpoints beside it are kept"
+        )
+    if "locked" in text or "busy" in text:
+        return StoreError(f"store {path}: {text}; another program holds a write lock on it")
+    if "readonly" in text or "unable to open" in text:
+        return StoreError(f"store {path}: {text}; give a folder that this user may write")
+    return StoreError(f"store {path}: {text}")
