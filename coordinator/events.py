@@ -48,6 +48,7 @@ class Metered(Struct, frozen=True):
     boot: str
     order: str
     joules: float
+    basis: str
 
 
 class Arriving(Struct, frozen=True):
@@ -231,6 +232,4 @@ class Finished(Struct, frozen=True):
     complete: bool
 
 
-Effect = (
-    Send | Distribute | Collect | Discard | Fold | Record | Save | Announce | Evaluate | Note | Finished
-)
+Effect = Send | Distribute | Collect | Discard | Fold | Record | Save | Announce | Evaluate | Note | Finished

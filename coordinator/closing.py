@@ -1,0 +1,97 @@
+"""How a round ends: merge, account, and the end of the run. Pure.
+
+A round of which nothing was accepted changes nothing; after several in a row the run pauses by itself.
+"""
+
+from typing import TYPE_CHECKING
+
+from coordinator import allocation, records
+from coordinator import events as ev
+from coordinator.run import RunState
+from edged.messages import Abort, StandBy
+from edged.topics import version_id
+
+if TYPE_CHECKING:
+    from coordinator.rounds import Rounds
+
+MAX_EMPTY_ROUNDS = 8
+EMPTY_PAUSE_SECONDS = 30.0
+
+
+def fold(state: RunState) -> ev.Fold:
+    """The merge of what was accepted, in board order, weighted by what was ordered."""
+    accepted = [a for a in state.assignments.values() if a.status == "accepted"]
+    items = tuple((a.board, a.order, a.samples) for a in sorted(accepted, key=lambda a: a.board))
+    return ev.Fold(state.run, state.round, version_id(state.run, state.merges + 1), items)
+
+
+def maybe_fold(run: "Rounds", now: float) -> None:
+    """Merge once no order is open."""
+    s = run.state
+    if s.phase != "running" or s.open_count:
+        return
+    if any(a.status == "accepted" for a in s.assignments.values()):
+        s.phase = "folding"
+        run.emit(ev.Save(), fold(s))
+    else:
+        _close(run, now)
+
+
+def merged(run: "Rounds", event: ev.Folded | ev.FoldFailed, now: float) -> None:
+    """The merge is done, or failed: then the run pauses, and resuming tries it again."""
+    s = run.state
+    if s.phase != "folding" or event.round != s.round:
+        run.note("-", "stray_merges", f"a merge of round {event.round} while round {s.round} is {s.phase}")
+    elif isinstance(event, ev.FoldFailed):
+        s.paused, s.reason = True, f"round {s.round} could not be merged: {event.error}"
+        run.note("-", "failed_merges", s.reason)
+        run.emit(ev.Save(), ev.Announce())
+    else:
+        s.merges, s.manifest = s.merges + 1, event.manifest
+        _close(run, now)
+
+
+def _close(run: "Rounds", now: float) -> None:
+    s = run.state
+    accepted = [a for a in s.assignments.values() if a.status == "accepted"]
+    for a in s.assignments.values():
+        if a.samples and a.status != "accepted":
+            allocation.miss(s.control, a.board)
+    s.last = records.round_row(s, now)
+    run.emit(
+        *(ev.Record("board_round", records.board_row(s, a)) for a in s.assignments.values() if a.samples)
+    )
+    run.emit(ev.Record("round", s.last))
+    if accepted and s.settings.evaluate:
+        run.afterwards.append(ev.Evaluate(s.run, s.round, s.version))
+    s.empty_rounds = 0 if accepted else s.empty_rounds + 1
+    if s.accepted >= s.target:
+        finish(run, f"all {s.accepted} samples are accepted", True)
+        return
+    s.phase = "gathering"
+    if s.empty_rounds >= MAX_EMPTY_ROUNDS:
+        reasons = sorted({a.reason for a in s.assignments.values() if a.reason})
+        s.paused, s.reason = (
+            True,
+            f"{s.empty_rounds} rounds without one accepted update: {'; '.join(reasons)}",
+        )
+    elif s.empty_rounds:
+        s.not_before = now + min(EMPTY_PAUSE_SECONDS, 2.0 ** (s.empty_rounds - 1))
+    run.emit(ev.Save(), ev.Announce())
+
+
+def finish(run: "Rounds", reason: str, complete: bool) -> None:
+    """End the run: open orders are aborted, everybody stands by."""
+    s = run.state
+    for a in s.assignments.values():
+        if a.open:
+            s.open_count -= 1
+            s.queue.give_back(a.pieces)
+            a.settle("abandoned", reason, s.clock)
+            run.emit(ev.Send(a.board, Abort(a.order, s.boot, s.term, reason)), ev.Discard(a.board, a.order))
+    s.phase, s.reason = "done", reason
+    run.emit(ev.Save())
+    run.emit(
+        *(ev.Send(name, StandBy(s.boot, s.term, f"the run is over: {reason}")) for name in s.assignments)
+    )
+    run.emit(ev.Finished(s.run, reason, complete), ev.Announce())

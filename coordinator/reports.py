@@ -1,0 +1,55 @@
+"""Whether a board's report counts, and if not why, in words. Pure.
+
+A report counts once, for the order that is open, from the process it was given to. What it claims is held
+against what was ordered and how much time has passed here; its weight is never its own claim.
+"""
+
+from coordinator.assignments import Assignment
+from edged.messages import Manifest, Report
+
+CLOCK_SLACK_SECONDS = 2.0
+LENGTH_SLACK_BYTES = 64 * 1024
+
+
+def stray(report: Report, assignment: Assignment | None) -> str:
+    """Why the report belongs to no open order of this board; empty when it does."""
+    if assignment is None:
+        return "this board has no order"
+    if report.order != assignment.order:
+        return f"is of {_difference(report.order, assignment.order)}; the open order is {assignment.order}"
+    if report.boot != assignment.boot:
+        return "comes from another process of this board than the order went to"
+    if report.stage != "trained":
+        return f"has the unknown stage {report.stage!r}"
+    if not assignment.open:
+        return f"comes late: the order is {assignment.status} ({assignment.reason or 'over'})"
+    return ""
+
+
+def fault(report: Report, assignment: Assignment, model: Manifest, now: float) -> str:
+    """What is wrong with the report of an open order; empty when it counts."""
+    seconds = report.parts.compute.seconds
+    if report.samples != assignment.samples:
+        return f"{report.samples} samples reported, {assignment.samples} ordered"
+    if report.steps < 1 or seconds <= 0:
+        return f"{report.steps} steps in {seconds} s is no training"
+    passed = None if assignment.sent_seconds is None else now - assignment.sent_seconds
+    if passed is not None and seconds > passed + CLOCK_SLACK_SECONDS:
+        return f"claims {seconds:.1f} s of compute, {passed:.1f} s after the order went out"
+    if report.steady.samples > report.samples or report.steady.seconds > seconds + 1e-6:
+        return "its steady part is larger than the whole"
+    if report.manifest is None:
+        return "announces no update"
+    if report.manifest.length_bytes > 1.05 * model.length_bytes + LENGTH_SLACK_BYTES:
+        return f"announces {report.manifest.length_bytes} bytes for a model of {model.length_bytes}"
+    return ""
+
+
+def _difference(got: str, want: str) -> str:
+    names = ("run", "round", "board", "attempt")
+    parts = [
+        f"another {name} ({a})"
+        for name, a, b in zip(names, got.split("."), want.split("."), strict=False)
+        if a != b
+    ]
+    return " and ".join(parts) or "another order"

@@ -1,0 +1,95 @@
+"""All of a run that survives a restart of the coordinator, as one plain value. Pure."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from coordinator.allocation import Control, options_of
+from coordinator.assignments import Assignment
+from coordinator.controller import Settings, Weights
+from coordinator.events import Prepared
+from coordinator.pieces import Queue
+from edged.controls import RunSettings
+from edged.messages import Manifest
+from edged.topics import version_id
+
+
+class RunState(Struct):
+    """Times are monotonic seconds of the process that saved them; `clock` is the moment of the last event."""
+
+    run: str
+    settings: RunSettings
+    term: int
+    boot: str
+    task_hash: str
+    manifest: Manifest
+    fingerprint: str | None
+    control: Control
+    queue: Queue
+    phase: str = "gathering"
+    reason: str = ""
+    round: int = 0
+    merges: int = 0
+    accepted: int = 0
+    assignments: dict[str, Assignment] = {}
+    open_count: int = 0
+    costs: dict[str, float | None] = {}
+    share_reason: str = ""
+    opened_seconds: float = 0.0
+    drained: list[str] = []
+    empty_rounds: int = 0
+    not_before: float = 0.0
+    paused: bool = False
+    last: dict[str, Any] = {}
+    clock: float = 0.0
+
+    @property
+    def target(self) -> int:
+        """Accepted samples that end the run."""
+        return self.settings.rounds * self.settings.budget
+
+    @property
+    def version(self) -> str:
+        """The newest model version."""
+        return version_id(self.run, self.merges)
+
+    @property
+    def batch(self) -> int:
+        """Local batch; settled before a run begins."""
+        return self.settings.batch or 1
+
+    def rebase(self, now: float) -> None:
+        """Carry its times over to another process's clock, as if no time had passed in between."""
+        moved = now - self.clock
+        self.opened_seconds += moved
+        self.not_before += moved
+        self.clock = now
+        for a in self.assignments.values():
+            a.shift(moved)
+            a.sent_seconds = None
+
+
+def begin(prepared: Prepared, term: int, boot: str) -> RunState:
+    """A run that waits for its boards. Raises ValueError for a policy, option or weight that is not one."""
+    s = prepared.settings
+    weights = Weights(s.w_t, s.w_e)
+    if s.fixed_cost not in ("none", "fit"):
+        raise ValueError(f"fixed_cost is none or fit, not {s.fixed_cost!r}")
+    if s.energy_window not in ("compute", "round"):
+        raise ValueError(f"energy_window is compute or round, not {s.energy_window!r}")
+    if s.batch is None or s.learning_rate is None:
+        raise ValueError("batch and learning rate must be settled before a run begins")
+    settings = Settings(fixed_cost="fit" if s.fixed_cost == "fit" else "none")
+    control = Control(s.policy, dict(s.policy_options), weights.w_t, weights.w_e, settings)
+    options_of(control)
+    return RunState(
+        prepared.run,
+        s,
+        term,
+        boot,
+        prepared.task_hash,
+        prepared.manifest,
+        prepared.fingerprint,
+        control,
+        Queue(prepared.pool_samples or 0),
+    )

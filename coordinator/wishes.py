@@ -1,0 +1,82 @@
+"""What the operator wants of the running run: weights, policy, pause, end, boards. Pure.
+
+Changes hold from the next round on and are recorded with who asked; values are checked before they get here.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+
+from coordinator import allocation, closing
+from coordinator import events as ev
+
+if TYPE_CHECKING:
+    from coordinator.rounds import Rounds
+
+Wish = ev.Weigh | ev.Choose | ev.Hold | ev.Halt | ev.Admission
+
+
+def obey(run: "Rounds", wish: Wish, now: float) -> None:
+    """Carry out a wish; one that cannot be carried out is noted and changes nothing."""
+    s = run.state
+    if s.phase == "done":
+        return
+    match wish:
+        case ev.Weigh():
+            _record(run, wish.who, "weights", {"w_t": wish.w_t, "w_e": wish.w_e})
+            s.control.w_t, s.control.w_e = wish.w_t, wish.w_e
+        case ev.Choose():
+            other = structs.replace(s.control, policy=wish.policy, options=wish.options, carry={})
+            try:
+                allocation.options_of(other)
+            except (ValueError, LookupError) as error:
+                run.note("-", "refused_controls", str(error))
+                return
+            _record(run, wish.who, "policy", {"policy": wish.policy, "options": wish.options})
+            s.control = other
+        case ev.Hold():
+            _record(run, wish.who, "pause" if wish.paused else "resume", {})
+            _hold(run, wish.paused, now)
+        case ev.Halt():
+            _record(run, "", "stop", {"reason": wish.reason})
+            closing.finish(run, wish.reason, False)
+        case ev.Admission():
+            _record(run, "", wish.what, {"board": wish.board})
+            _admit(run, wish.board, wish.what, now)
+    run.emit(ev.Save(), ev.Announce())
+
+
+def _hold(run: "Rounds", paused: bool, now: float) -> None:
+    s = run.state
+    s.paused = paused
+    if paused and s.phase == "gathering":
+        s.phase = "paused"
+    elif not paused:
+        s.empty_rounds, s.not_before = 0, now
+        if s.phase == "paused":
+            s.phase = "gathering"
+        elif s.phase == "folding" and s.reason:
+            s.reason = ""
+            run.emit(closing.fold(s))
+
+
+def _admit(run: "Rounds", board: str, what: str, now: float) -> None:
+    s = run.state
+    if what == "drain" and board not in s.drained:
+        s.drained.append(board)
+    elif what == "readmit" and board in s.drained:
+        s.drained.remove(board)
+    elif what == "forget":
+        run.lose(s.assignments.get(board), "abandoned", "forgotten by the operator", now)
+        run.fleet.boards.pop(board, None)
+        s.control.memories.pop(board, None)
+        s.control.shares.pop(board, None)
+
+
+def _record(run: "Rounds", who: str, what: str, values: dict[str, Any]) -> None:
+    from_round = run.state.round + 1
+    run.emit(
+        ev.Record(
+            "control", {"run": run.state.run, "from_round": from_round, "who": who, "what": what, **values}
+        )
+    )
