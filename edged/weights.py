@@ -174,10 +174,14 @@ def arrays(path: Path) -> Iterator[tuple[str, NDArray[Any]]]:
 
 def load_torch(path: Path) -> dict[str, torch.Tensor]:
     """A state dict that is the caller's own (writable). Raises WeightsError as `read_header` does."""
+    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     read_header(path)
-    return load_file(path)
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        _fail(path, str(error))
 
 
 def _parse(path: Path, text: bytes) -> dict[str, Any]:
@@ -193,6 +197,9 @@ def _parse(path: Path, text: bytes) -> dict[str, Any]:
         _fail(path, f"the header is not JSON: {error}")
     if not isinstance(header, dict):
         _fail(path, "the header is not a JSON object")
+    notes = header.get("__metadata__", {})
+    if not isinstance(notes, dict) or not all(isinstance(note, str) for note in notes.values()):
+        _fail(path, "__metadata__ is not a map of texts")
     return header
 
 
