@@ -31,6 +31,7 @@ class Dispatch:
         self.max_packet_bytes = ASSUMED_MAX_PACKET_BYTES
         self._events = events
         self._lock = threading.Lock()
+        self._messages_in_flight = config.messages_in_flight
         self._outbox = Outbox(
             config.outbox_bytes,
             chunks_in_flight=config.chunks_in_flight,
@@ -58,6 +59,12 @@ class Dispatch:
         for item in put.pushed_out:
             self._refused(item, "pushed out of the full outbox by a report")
         return put.token
+
+    def broker_limits(self, max_packet_bytes: int, messages: int) -> None:
+        """What this connection's broker takes: the size of a packet, and how many unacknowledged at once."""
+        self.max_packet_bytes = max_packet_bytes
+        with self._lock:
+            self._outbox.messages_in_flight = min(self._messages_in_flight, messages)
 
     def take(self) -> Item | None:
         """The next message that may go out now; those too large or too often failed are refused."""

@@ -89,7 +89,7 @@ class OutboxFullError(RuntimeError):
 class LinkConfig:
     """Where and as whom to connect. Files are read at each attempt, so a renewed password needs no restart.
 
-    `tls` is on when a CA file is given. `outbox_bytes` bounds everything not yet acknowledged.
+    `tls` without a CA file trusts the system's. `outbox_bytes` bounds all that is not acknowledged.
     """
 
     host: str
@@ -111,6 +111,14 @@ class LinkConfig:
     outbox_bytes: int = 8 * 1024 * 1024
     chunks_in_flight: int = 8
     messages_in_flight: int = 64
+
+    def __post_init__(self) -> None:
+        if not self.host or not 1 <= self.port <= 65_535:
+            raise ValueError(f"broker address {self.host!r}:{self.port}: need a host and a port of 1..65535")
+        if not self.client_id:
+            raise ValueError("the client id is empty: the broker tells clients apart by it")
+        if not 1 <= self.keepalive_seconds <= 65_535:
+            raise ValueError(f"keepalive of {self.keepalive_seconds} s: MQTT allows 1..65535")
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ class Outbox:
         return item
 
     def lost(self) -> tuple[Item, ...]:
-        """After a lost connection what was in flight waits again, first in line; QoS 0 is given up: returned."""
+        """After a lost connection what was in flight waits again, first in line; gives up QoS 0."""
         given_up = []
         for priority, items in self._waiting.items():
             again = [
