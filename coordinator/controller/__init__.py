@@ -139,18 +139,25 @@ class Weights(Struct, frozen=True):
     w_e: float
 
     def __post_init__(self) -> None:
-        for name, value in (("w_t", self.w_t), ("w_e", self.w_e)):
-            if not 0 <= value <= 1:  # NaN fails too
-                raise ValueError(f"{name} = {value}: each weight must be between 0 and 1")
+        _in_range("w_t", self.w_t)
+        _in_range("w_e", self.w_e)
         if self.w_t + self.w_e < 1e-6:
             raise ValueError("w_t and w_e are both 0: weights are between 0 and 1, at least one above 0")
 
     @classmethod
     def of(cls, w_e: float | None = None, w_t: float | None = None) -> "Weights":
         """The weight left out is 1 minus the other; both left out is time-only."""
-        if w_e is None:
-            w_e = 0.0 if w_t is None else 1 - w_t
-        return cls(w_t=1 - w_e if w_t is None else w_t, w_e=w_e)
+        if w_e is not None:
+            _in_range("w_e", w_e)
+            return cls(w_t=1 - w_e if w_t is None else w_t, w_e=w_e)
+        if w_t is not None:
+            _in_range("w_t", w_t)
+        return cls(1.0, 0.0) if w_t is None else cls(w_t=w_t, w_e=1 - w_t)
+
+
+def _in_range(name: str, weight: float) -> None:
+    if not 0 <= weight <= 1:  # NaN fails too
+        raise ValueError(f"{name} = {weight}: each weight must be between 0 and 1")
 
 
 NAMED_WEIGHTS: Final[Mapping[str, Weights]] = MappingProxyType(
