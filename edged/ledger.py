@@ -72,11 +72,14 @@ class Ledger(Struct, Generic[M], frozen=True):
 
 
 def parts(spans: tuple[Span[M], ...], joules: Callable[[Span[M]], float | None]) -> Parts:
-    """Seconds and joules by part. A part's joules are None as soon as those of one of its spans are."""
+    """Seconds and joules by part. A part's joules are None as soon as those of one of its spans are;
+    those of a part that did not occur are 0, unless nothing is known of the whole."""
     totals: dict[str, Part] = {}
     for span in spans:
         before = totals.get(span.part, Part(0.0, 0.0))
         used = joules(span)
         known = None if used is None or before.joules is None else before.joules + used
         totals[span.part] = Part(before.seconds + span.seconds, known)
-    return Parts(**{name: totals.get(name, Part(0.0, 0.0)) for name in PARTS})
+    known_at_all = not totals or any(part.joules is not None for part in totals.values())
+    absent = Part(0.0, 0.0 if known_at_all else None)
+    return Parts(**{name: totals.get(name, absent) for name in PARTS})

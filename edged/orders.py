@@ -7,7 +7,7 @@ from edged.events import Inventory
 from edged.messages import Train
 
 OPTIMIZERS = ("sgd", "adam", "adamw")
-OPTIMIZER_STATES = ("reset", "keep", "average")
+OPTIMIZER_STATES = ("reset", "keep")
 
 
 def board_of(order: str) -> str:

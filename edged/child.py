@@ -1,0 +1,149 @@
+"""Starts and supervises the training child: jobs in, words out on the agent's queue, and how it ended in
+words.
+
+The agent decides when to cancel or kill; this file knows processes, not orders' meaning.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from queue import SimpleQueue
+
+import msgspec
+from msgspec import Struct
+
+from edged.work import Asked, Cancel, Job, Word
+
+CANCEL_SECONDS = 10.0
+"""A step may take seconds on a slow board; a child that does not stop by then is ended."""
+
+
+class Said(Struct, frozen=True):
+    """A word of the child."""
+
+    word: Word
+
+
+class Died(Struct, frozen=True):
+    """The child ended while it had this job."""
+
+    order: str
+    reason: str
+
+
+class Child:
+    """One process at a time, started with its first job and again after an end. Not thread-safe: the
+    agent's.
+    """
+
+    def __init__(self, events: "SimpleQueue[object]", command: Sequence[str] | None = None) -> None:
+        self._events = events
+        self._command = command
+        self._process: subprocess.Popen[bytes] | None = None
+        self._job: Job | None = None
+        self._cancel_until: float | None = None
+        self.starts = 0
+
+    @property
+    def pid(self) -> int | None:
+        """The running child's process id."""
+        return self._process.pid if self._process and self._process.poll() is None else None
+
+    def train(self, job: Job) -> None:
+        """Give it the job; a dead child is replaced."""
+        self._job = job
+        if self.pid is None:
+            self._start()
+        self._ask(job)
+
+    def cancel(self, order: str) -> None:
+        """Have it stop this order at its next step. Its last word on it may still come."""
+        if self._job is not None and self._job.order.order == order:
+            self._job = None
+        if self.pid is not None:
+            self._ask(Cancel(order))
+            self._cancel_until = time.monotonic() + CANCEL_SECONDS
+
+    def heard(self, order: str) -> None:
+        """A last word on this order came: what was cancelled has stopped."""
+        self._cancel_until = None
+        if self._job is not None and self._job.order.order == order:
+            self._job = None
+
+    def tend(self) -> None:
+        """End a child that does not stop; a job that waits behind it goes to a new one. Call now and then."""
+        if self._cancel_until is not None and time.monotonic() >= self._cancel_until:
+            job = self._job
+            self.kill()
+            if job is not None:
+                self.train(job)
+
+    def kill(self) -> None:
+        """End it now; no word of it follows."""
+        process, self._process = self._process, None
+        self._job, self._cancel_until = None, None
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def close(self, timeout_seconds: float = 1.0) -> None:
+        """End it by closing its stdin, by force after the time."""
+        process = self._process
+        if process is not None and process.stdin is not None:
+            with suppress(subprocess.TimeoutExpired, BrokenPipeError):
+                process.stdin.close()
+                process.wait(timeout_seconds)
+        self.kill()
+
+    def _start(self) -> None:
+        command = self._command or (sys.executable, "-m", "edged.trainer", str(os.getpid()))
+        self._cancel_until = None
+        self.starts += 1
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        self._process = process
+        threading.Thread(target=self._read, args=(process,), daemon=True).start()
+
+    def _ask(self, asked: Asked) -> None:
+        process = self._process
+        if process is None or process.stdin is None:
+            return
+        with suppress(OSError):  # if it is dead, the reader says how
+            process.stdin.write(msgspec.json.encode(asked) + b"\n")
+            process.stdin.flush()
+
+    def _read(self, process: "subprocess.Popen[bytes]") -> None:
+        """In a thread: words until the end of its stdout, then how it ended."""
+        assert process.stdout is not None
+        for line in process.stdout:
+            try:
+                word = msgspec.json.decode(line, type=Word)
+            except msgspec.DecodeError:
+                continue  # a torn last line of a killed child
+            if process is self._process:
+                self._events.put(Said(word))
+        code = process.wait()
+        job = self._job
+        if process is self._process and job is not None:
+            self._events.put(Died(job.order.order, ended(code)))
+
+
+def ended(code: int) -> str:
+    """How a child ended, in words for the operator, from its return code."""
+    if code >= 0:
+        return f"the training process ended with exit code {code}; its last words are in this board's log"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    hints = {
+        "SIGKILL": ": killed, out of memory?",
+        "SIGILL": ": this torch wheel does not fit this CPU; `edged doctor` says which does",
+    }
+    return f"the training process was ended by {name}{hints.get(name, '')}"
