@@ -1,0 +1,42 @@
+"""The rule that CI tolerates no skip, tried on a small suite in a process of its own."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PASSES = "def test_passes():\n    assert True\n"
+SKIPS = "import pytest\ndef test_skips():\n    pytest.skip('no broker here')\n"
+SKIPS_WHOLE = "import pytest\npytest.skip('no torch here', allow_module_level=True)\n"
+XFAILS = "import pytest\n@pytest.mark.xfail(reason='known')\ndef test_known():\n    assert False\n"
+
+
+def run(folder: Path, suite: str, ci: str) -> subprocess.CompletedProcess[str]:
+    shutil.copy(Path(__file__).with_name("conftest.py"), folder / "conftest.py")
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "test_passes.py").write_text(PASSES)
+    (folder / "test_suite.py").write_text(suite)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(folder)]
+    environment = os.environ | {"CI": ci}
+    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("suite", "reason"), [(SKIPS, "no broker here"), (SKIPS_WHOLE, "no torch here")], ids=["test", "file"]
+)
+def test_a_skip_fails_the_session_in_ci_and_says_why(tmp_path: Path, suite: str, reason: str) -> None:
+    done = run(tmp_path, suite, ci="true")
+    assert done.returncode == 1, done.stdout
+    assert "counts as failure" in done.stdout
+    assert reason in done.stdout
+
+
+def test_a_skip_is_fine_outside_ci(tmp_path: Path) -> None:
+    assert run(tmp_path, SKIPS, ci="").returncode == 0
+
+
+def test_an_expected_failure_is_no_skip(tmp_path: Path) -> None:
+    assert run(tmp_path, XFAILS, ci="true").returncode == 0
