@@ -107,16 +107,6 @@ def fold(
     return _write(target, merged(), chunk_bytes)
 
 
-def manifest_of(path: Path, chunk_bytes: int) -> Manifest:
-    """What a board must know to fetch the file in chunks. Raises OSError."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-        length = file.tell()
-    return Manifest(length, chunk_bytes, digest.hexdigest())
-
-
 def _header(names: Sequence[str], entries: dict[str, Entry]) -> bytes:
     table, at = {}, 0
     for name in names:

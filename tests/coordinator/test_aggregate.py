@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from coordinator.aggregate import check_update, fold, manifest_of
+from coordinator.aggregate import check_update, fold
+from edged.transfers import describe
 from edged.weights import WeightsError, arrays, save, schema
 
 Arrays = dict[str, NDArray[Any]]
@@ -63,7 +64,7 @@ def test_the_merged_model_is_the_mean_by_samples(shares: list[int], seed: int) -
         for key, expected in reference(parts).items():
             assert found[key].dtype == expected.dtype
             np.testing.assert_array_equal(found[key], expected)
-        assert manifest == manifest_of(folder / "merged.safetensors", 1024)
+        assert manifest == describe(folder / "merged.safetensors", 1024)
 
 
 @settings(max_examples=15, deadline=None)

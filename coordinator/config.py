@@ -1,0 +1,169 @@
+"""The coordinator's settings: a TOML file checked key by key, with the environment for what systemd gives.
+
+It opens no store and no connection. Run settings (task, budget, policy) are the operator's, not here.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta, Struct
+
+from coordinator.aggregate import NORM_BOUND
+from coordinator.checkpoints import KEEP
+from edged.link import LinkConfig
+from edged.messages import Id
+from edged.tasks import FOLDER
+
+PATH: Final = Path("/etc/edged/coordinator.toml")
+EXIT_CONFIG: Final = 78
+"""Exit status for a faulty configuration (EX_CONFIG): systemd does not restart into it."""
+
+
+class ConfigError(ValueError):
+    """The configuration cannot be used; the text names the file, the key and what was expected."""
+
+
+class Broker(Struct, frozen=True, forbid_unknown_fields=True):
+    """[broker]: where the fleet meets. TLS is on when a CA file is given."""
+
+    host: str = "localhost"
+    port: Annotated[int, Meta(ge=1, le=65535)] = 1883
+    username: str | None = None
+    password_file: str | None = None
+    ca_file: str | None = None
+    certificate_file: str | None = None
+    key_file: str | None = None
+    keepalive_seconds: Annotated[int, Meta(ge=5, le=3600)] = 60
+
+    def link(self, client_id: str) -> LinkConfig:
+        """The same as a link takes it."""
+        return LinkConfig(
+            host=self.host,
+            port=self.port,
+            client_id=client_id,
+            username=self.username,
+            password_file=self.password_file,
+            tls=self.ca_file is not None,
+            ca_file=self.ca_file,
+            certificate_file=self.certificate_file,
+            key_file=self.key_file,
+            keepalive_seconds=self.keepalive_seconds,
+        )
+
+
+class StoreOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """[store]: the folder of runs, and how many model versions of a run stay (0: all)."""
+
+    folder: str = ""
+    keep_checkpoints: Annotated[int, Meta(ge=0)] = KEEP
+
+
+class Tasks(Struct, frozen=True, forbid_unknown_fields=True):
+    """[tasks]: where the owner's own task files lie."""
+
+    folder: str = str(FOLDER)
+
+
+class Pool(Struct, frozen=True, forbid_unknown_fields=True):
+    """[data.NAME]: the coordinator's copy of a pool, for held-out figures; training needs none here."""
+
+    path: str
+
+
+class Updates(Struct, frozen=True, forbid_unknown_fields=True):
+    """[updates]: how far an update may move the model, and how many boards upload at once."""
+
+    norm_bound: Annotated[float, Meta(gt=0)] = NORM_BOUND
+    boards_at_once: Annotated[int, Meta(ge=1, le=4)] = 4
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """All of coordinator.toml."""
+
+    fleet: Id = "edged"
+    broker: Broker = Broker()
+    store: StoreOptions = StoreOptions()
+    tasks: Tasks = Tasks()
+    data: dict[Id, Pool] = {}
+    updates: Updates = Updates()
+
+    def store_folder(self, environment: Mapping[str, str] = os.environ) -> Path:
+        """The configured folder, else systemd's STATE_DIRECTORY, else one in the user's home."""
+        if self.store.folder:
+            return Path(self.store.folder).expanduser()
+        given = environment.get("STATE_DIRECTORY", "").partition(":")[0]
+        if given:
+            return Path(given)
+        home = environment.get("XDG_STATE_HOME") or "~/.local/state"
+        return (Path(home) / "edged-coordinator").expanduser()
+
+
+SAMPLE: Final = f"""\
+# edged-coordinator: /etc/edged/coordinator.toml. Every key may be left out; the values here are the defaults.
+
+# Boards and coordinator of one fleet meet below edged/v1/<fleet>.
+fleet = "edged"
+
+[broker]
+host = "localhost"
+port = 1883
+keepalive_seconds = 60
+# username = "coordinator"
+# password_file = "/etc/edged/password"
+# ca_file = "/etc/edged/ca.crt"            # given: the connection is encrypted
+# certificate_file = "/etc/edged/coordinator.crt"
+# key_file = "/etc/edged/coordinator.key"
+
+[store]
+# folder = "/var/lib/edged-coordinator"    # else STATE_DIRECTORY, else ~/.local/state/edged-coordinator
+keep_checkpoints = {KEEP}                       # newest model versions of a run, and its last; 0: all
+
+[tasks]
+folder = "{FOLDER}"
+
+[updates]
+# An update may move the parameters (root mean square) by so many times (1 + that of the model).
+norm_bound = {NORM_BOUND:.1f}
+boards_at_once = 4                       # that upload
+
+# A copy of a pool here gives held-out loss and accuracy after each round.
+# [data.mnist]
+# path = "/srv/data/mnist"
+# [data.digits]
+# path = "builtin"
+"""
+
+
+def load(path: Path | None = None) -> Config:
+    """The settings of `path`, or of /etc/edged/coordinator.toml where that exists, else the defaults."""
+    if path is None and not PATH.exists():
+        return Config()
+    path = path or PATH
+    try:
+        return parse(path.read_bytes(), str(path))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def parse(text: bytes, name: str) -> Config:
+    """The settings in a TOML text; `name` stands for it in errors."""
+    try:
+        return msgspec.toml.decode(text, type=Config)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{name}: {_readable(str(error))}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise ConfigError(f"{name}: not TOML: {error}") from None
+
+
+def _readable(text: str) -> str:
+    """The key first, where msgspec has "... - at `$.broker.port`"; an unknown key with its path."""
+    what, _, where = text.partition(" - at ")
+    path = where.strip("`").removeprefix("$").lstrip(".")
+    unknown = what.removeprefix("Object contains unknown field ")
+    if unknown != what:
+        key = unknown.strip("`")
+        return f"{path + '.' if path else ''}{key}: no such key; `edged-coordinator config` prints all"
+    return f"{path}: {what}" if path else what
