@@ -81,8 +81,7 @@ def read(path: Path, magic: int) -> Content:
             if magic == LABELS_MAGIC:
                 greatest = max(greatest, *chunk)
             left -= len(chunk)
-        if _some(path, file, 1):
-            raise PoolError(f"{path}: goes on after the {shape[0]} samples that its header tells of")
+        _expect_end(path, file, shape)
     return Content(shape, md5.hexdigest(), sha256.hexdigest(), greatest)
 
 
@@ -106,6 +105,8 @@ def array(path: Path, magic: int) -> NDArray[np.uint8]:
                 raise PoolError(f"{path}: truncated, {len(values) - at} of {len(values)} bytes are missing")
             values[at : at + len(chunk)] = np.frombuffer(chunk, np.uint8)
             at += len(chunk)
+        # Reading past the end also makes gzip compare its checksum.
+        _expect_end(path, file, shape)
     return values.reshape(shape)
 
 
@@ -137,6 +138,11 @@ def _header(path: Path, file: IO[bytes], magic: int) -> tuple[bytes, tuple[int, 
     if not 0 < shape[0] <= MAX_SAMPLES or math.prod(shape[1:]) > 1 << 20:
         raise PoolError(f"{path}: its header tells of {' x '.join(map(str, shape))}, which nobody's data has")
     return header, shape
+
+
+def _expect_end(path: Path, file: IO[bytes], shape: tuple[int, ...]) -> None:
+    if _some(path, file, 1):
+        raise PoolError(f"{path}: goes on after the {shape[0]} samples that its header tells of")
 
 
 def _some(path: Path, file: IO[bytes], size: int) -> bytes:

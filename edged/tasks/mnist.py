@@ -82,9 +82,7 @@ def inspect(folder: Path | None) -> PoolInfo:
     sizes: dict[str, int] = {}
     for part, pair in found.items():
         images, labels = idx.read(pair.images, idx.IMAGES_MAGIC), idx.read(pair.labels, idx.LABELS_MAGIC)
-        _expect_fitting(pair, images.shape, labels.shape)
-        if labels.greatest > 9:
-            raise PoolError(f"{pair.labels}: holds label {labels.greatest}, expected 0 to 9")
+        _expect_fitting(pair, images.shape, labels.shape, labels.greatest)
         digest.update(f"{part} {images.sha256} {labels.sha256}\n".encode())
         official.append((images.md5, labels.md5) == OFFICIAL_MD5[part])
         sizes[part] = images.shape[0]
@@ -108,7 +106,7 @@ def load(folder: Path | None, options: Options) -> Data:
     for part, pair in found.items():
         images = idx.array(pair.images, idx.IMAGES_MAGIC)
         labels = idx.array(pair.labels, idx.LABELS_MAGIC).astype(np.int64)
-        _expect_fitting(pair, images.shape, labels.shape)
+        _expect_fitting(pair, images.shape, labels.shape, int(labels.max()))
         parts[part] = images, labels
     if len(parts) == 2:
         return Data(*parts["train"], *parts["t10k"])
@@ -149,11 +147,13 @@ def _folder(folder: Path | None) -> Path:
     return folder
 
 
-def _expect_fitting(pair: idx.Pair, images: tuple[int, ...], labels: tuple[int, ...]) -> None:
+def _expect_fitting(pair: idx.Pair, images: tuple[int, ...], labels: tuple[int, ...], greatest: int) -> None:
     if images[1:] != (28, 28):
         raise PoolError(f"{pair.images}: images of {images[1]} x {images[2]}, expected 28 x 28")
     if images[0] != labels[0]:
         raise PoolError(f"{pair.labels}: {labels[0]} labels for {images[0]} images in {pair.images.name}")
+    if greatest > 9:
+        raise PoolError(f"{pair.labels}: holds label {greatest}, expected 0 to 9")
 
 
 def _held_out(part: str, count: int, found: dict[str, idx.Pair]) -> int:
