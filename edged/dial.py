@@ -15,16 +15,17 @@ from paho.mqtt.enums import CallbackAPIVersion
 from edged.link import LinkConfig, StageName
 
 ProtocolVersion: TypeAlias = Literal["5", "3.1.1"]
+VersionDoubt: TypeAlias = Literal["fine", "doubtful", "wrong"]
 
 
 class SessionError(Exception):
-    """The connection is over. `other_version` says that the other MQTT version may be worth a try."""
+    """The connection is over. `version` says whether the MQTT version may or must be why."""
 
-    def __init__(self, stage: StageName, reason: str, *, other_version: bool = False) -> None:
+    def __init__(self, stage: StageName, reason: str, version: VersionDoubt = "fine") -> None:
         super().__init__(reason)
         self.stage = stage
         self.reason = reason
-        self.other_version = other_version
+        self.version = version
 
 
 def make_client(config: LinkConfig, protocol: ProtocolVersion) -> paho.Client:

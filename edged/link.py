@@ -90,6 +90,7 @@ class LinkConfig:
     """Where and as whom to connect. Files are read at each attempt, so a renewed password needs no restart.
 
     `tls` without a CA file trusts the system's. `outbox_bytes` bounds all that is not acknowledged.
+    `version_seconds` is the patience with a broker that answers nothing to MQTT v5 before 3.1.1 is tried.
     """
 
     host: str
@@ -103,6 +104,7 @@ class LinkConfig:
     key_file: str | None = None
     keepalive_seconds: int = 60
     connect_seconds: float = 10.0
+    version_seconds: float = 2.0
     echo_seconds: float = 10.0
     acknowledge_seconds: float = 60.0
     first_backoff_seconds: float = 2.0

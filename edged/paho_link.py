@@ -1,6 +1,6 @@
 """The link over MQTT: one thread that connects, stays connected, and tries again after a random wait.
 
-MQTT v5 first at every connect, 3.1.1 where the broker knows no other. One connection is in `session.py`.
+MQTT v5 first, 3.1.1 where the broker knows no other. What one connection does is in `session.py`.
 """
 
 import random
@@ -57,6 +57,7 @@ class PahoLink:
         self._number = 0
         self._stage: StageName = "idle"
         self._protocol: ProtocolVersion | None = None
+        self._offered: ProtocolVersion = "5"
         self._fallback_told = False
         self._reason = ""
         self._told: Stage | None = None
@@ -123,6 +124,9 @@ class PahoLink:
         self._wake()
         if self._thread is not None:
             self._thread.join(timeout_seconds + 1.0)
+        if self._thread is None or not self._thread.is_alive():
+            self._wake_in.close()
+            self._wake_out.close()
         self._stage = "closed"
 
     def _wake(self) -> None:
@@ -145,17 +149,24 @@ class PahoLink:
 
     def _keep_connecting(self) -> None:
         while not self._closing.is_set():
-            failure = self._connection("5")
-            if failure is not None and failure.other_version and not self._closing.is_set():
-                first, failure = failure, self._connection("3.1.1")
-                if failure is not None and failure.other_version:
-                    failure = first
+            failure = self._connect_with_either_version()
             if failure is not None and not self._closing.is_set():
                 self._dispatch.count("failed_attempts")
                 self._tell(Stage(failure.stage, failure.reason))
                 self._backoff = self._backoff.after_failure()
             self._stage = "waiting"
             self._wait()
+
+    def _connect_with_either_version(self) -> SessionError | None:
+        """As `_connection`. A refused version is not offered again until the other one fails, too."""
+        failure = self._connection(self._offered)
+        if failure is None or failure.version == "fine" or self._closing.is_set():
+            return failure
+        other: ProtocolVersion = "3.1.1" if self._offered == "5" else "5"
+        second_failure = self._connection(other)
+        if failure.version == "wrong" and (second_failure is None or second_failure.version == "fine"):
+            self._offered = other
+        return failure if second_failure is not None and second_failure.version != "fine" else second_failure
 
     def _wait(self) -> None:
         self._closing.wait(self._backoff.wait_seconds(self._random.random()))

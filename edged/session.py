@@ -13,7 +13,7 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
 from edged import dial
-from edged.dial import ProtocolVersion, SessionError
+from edged.dial import ProtocolVersion, SessionError, VersionDoubt
 from edged.dispatch import Dispatch
 from edged.link import ASSUMED_MAX_PACKET_BYTES, Announcement, LinkConfig, StageName
 from edged.outbox import Item
@@ -63,7 +63,7 @@ class Session:
         self._asked: dict[str, int] = {}
         self._subscribing: dict[int, list[str]] = {}
         self._birth_mid = self._farewell_mid = -1
-        self._deadline = 0.0
+        self._deadline = self._patience_seconds = 0.0
         self._repeat_birth_at = float("inf")
         self._progress_at = time.monotonic()
         self._client = dial.make_client(config, protocol)
@@ -85,7 +85,8 @@ class Session:
             self._client.will_set(self._announcement.topic, self.will, qos=1, retain=True)
             self._birth = self._announcement.payload(self._number, "up")
         dial.connect(self._client, self._config, self._enter)
-        self._enter("CONNACK", self._config.connect_seconds)
+        first_try = self.protocol == "5"
+        self._enter("CONNACK", self._config.version_seconds if first_try else self._config.connect_seconds)
 
     def socket(self) -> Any:
         """What to poll; None when it is closed."""
@@ -115,7 +116,7 @@ class Session:
         if code or self._client.socket() is None:
             unanswered = self.stage == "CONNACK"
             words = SILENT_CLOSE if unanswered else self._closed_words
-            raise SessionError(self.stage, words, other_version=unanswered)
+            raise SessionError(self.stage, words, "doubtful" if unanswered else "fine")
         self._look_at_the_clock(time.monotonic())
 
     def subscribe(self, filters: dict[str, int]) -> None:
@@ -167,11 +168,12 @@ class Session:
 
     def _enter(self, stage: StageName, seconds: float = float("inf")) -> None:
         self.stage = stage
+        self._patience_seconds = seconds
         self._deadline = time.monotonic() + seconds
 
-    def _fail(self, reason: str, *, other_version: bool = False) -> None:
+    def _fail(self, reason: str, version: VersionDoubt = "fine") -> None:
         if self._failure is None:
-            self._failure = SessionError(self.stage, reason, other_version=other_version)
+            self._failure = SessionError(self.stage, reason, version)
 
     def _on_connect(
         self, _client: Any, _data: Any, _flags: Any, reason: ReasonCode, properties: Properties
@@ -180,9 +182,9 @@ class Session:
             hint = ""
             if reason.value in BAD_CREDENTIALS:
                 hint = f" (user {self._config.username!r}: check the user name and the password file)"
+            wrong_version = reason.value == UNSUPPORTED_VERSION
             self._fail(
-                f"the broker refuses the connection: {reason}{hint}",
-                other_version=reason.value == UNSUPPORTED_VERSION,
+                f"the broker refuses the connection: {reason}{hint}", "wrong" if wrong_version else "fine"
             )
             return
         self._dispatch.broker_limits(
@@ -267,11 +269,11 @@ class Session:
             self._repeat_birth_at = float("inf")
             self._say_birth()
         if now >= self._deadline:
-            silence = f"no answer within {self._config.connect_seconds:g} s"
+            silence = f"no answer within {self._patience_seconds:g} s"
             if self.stage == "echo" and self._announcement is not None:
                 topic = self._announcement.topic
                 silence = f"the broker accepts us but delivers nothing: check the ACL for {topic}"
-            raise SessionError(self.stage, silence, other_version=self.stage == "CONNACK")
+            raise SessionError(self.stage, silence, "wrong" if self.stage == "CONNACK" else "fine")
         if not self._tokens or self.wants_to_write:
             self._progress_at = now
         elif now - self._progress_at >= self._config.acknowledge_seconds:
