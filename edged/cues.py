@@ -18,6 +18,7 @@ from edged.events import (
     Event,
     Foreign,
     Inventory,
+    Leave,
     LinkDown,
     LinkUp,
     ModelFailed,
@@ -93,6 +94,7 @@ class Cue(str, Enum):
     UNFIT = "a new order that this board cannot train"
     STAND_BY = "no more orders for now"
     RIVAL = "a second board with this id"
+    LEAVE = "this process is asked to end"
     AGAIN = "an order or stand-by that is known already"
     STRAY = "an order that is not to be followed"
     ABORT = "the active order is called off"
@@ -132,6 +134,8 @@ def read(board: Board, event: Event, now: float) -> Reading:
         return Cue.DOWN, {"up": False}, ""
     if isinstance(event, Inventory):
         return Cue.STOCK, {"can": event}, ""
+    if isinstance(event, Leave):
+        return Cue.LEAVE, _gone(board, event.reason), event.reason
     if isinstance(event, Foreign):
         return _read_foreign(board, event, now)
     if isinstance(event, Tick):
@@ -217,8 +221,7 @@ def _read_foreign(board: Board, event: Foreign, now: float) -> Reading:
         return Cue.RIVAL_AGAIN, changes, ""
     place = f"{rival.host or 'a nameless host'} at {rival.address or 'an unknown address'}"
     reason = f"duplicate id: {board.board} is also {place}"
-    lost = {"abandoned": board.order_id or None} if board.order else {}
-    return Cue.RIVAL, _fresh(board, None, reason) | changes | lost, reason
+    return Cue.RIVAL, _gone(board, reason) | changes, reason
 
 
 def _read_tick(board: Board, now: float) -> Reading:
@@ -273,6 +276,12 @@ def _read_child(
     if isinstance(event, Broke):
         return Cue.BROKE, _abandon(board, event.reason), event.reason
     return Cue.ALIVE, {"alive_at": now}, ""
+
+
+def _gone(board: Board, reason: str) -> dict[str, Any]:
+    """No order any more, and what was not finished is abandoned."""
+    unfinished = board.phase in {Phase.FETCHING, Phase.TRAINING, Phase.UPLOADING}
+    return _fresh(board, None, reason) | {"abandoned": board.order_id if unfinished else None}
 
 
 def _abandon(board: Board, reason: str) -> dict[str, Any]:

@@ -108,6 +108,12 @@ class Broke(Struct, frozen=True):
     reason: str
 
 
+class Leave(Struct, frozen=True):
+    """The process is asked to end."""
+
+    reason: str
+
+
 class Tick(Struct, frozen=True):
     """Time has passed."""
 
@@ -133,6 +139,7 @@ Event = (
     | Ended
     | Described
     | Broke
+    | Leave
     | Tick
 )
 

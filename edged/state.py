@@ -51,6 +51,7 @@ _ENTER: dict[Cue, Row] = {
     Cue.UNFIT: Row(_WAITING, (Act.OPEN, Act.SAY)),
     Cue.STAND_BY: Row(_IDLE, (Act.SAY,)),
     Cue.RIVAL: Row(_IDLE, (Act.BIRTH, Act.SAY)),
+    Cue.LEAVE: Row(_IDLE, (Act.SAY,)),
 }
 _WHEREVER: dict[Cue, tuple[Act, ...]] = {
     Cue.STRAY: (Act.SAY,),

@@ -1,0 +1,125 @@
+"""Seconds and joules of the orders: the ledger's cuts with the meter's marks, and what a report says of them.
+
+It decides nothing: which part runs when is the state machine's word.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from edged import messages
+from edged.ledger import Boundary, Ledger, Span, parts
+from edged.messages import Parts, Steady
+from edged.work import Finished
+from probes._energy import Energy, Live, Mark, MarkError
+
+LATE = "late-mark"
+
+
+class Metering(Protocol):
+    """What is asked of a meter (`probes.meter.Meter`)."""
+
+    def mark(self, at_seconds: float | None = None) -> Mark: ...
+
+    def window(self, start: Mark, end: Mark) -> Energy: ...
+
+    def live(self) -> Live: ...
+
+    def new_run(self) -> None: ...
+
+
+class Books:
+    """For one order at a time; the next opens at the instant at which the last closed."""
+
+    def __init__(self, meter: Metering) -> None:
+        self._meter = meter
+        self._ledger: Ledger[Mark] | None = None
+        self._last: Boundary[Mark] | None = None
+        self._late = False
+        self._joules_before: float | None = None
+
+    def open(self, order: str, at_seconds: float) -> None:
+        """The order's time begins."""
+        self._late = False
+        self._ledger = Ledger(order, self._boundary(at_seconds))
+        self._joules_before = self._meter.live().joules
+
+    def enter(self, part: str | None, at_seconds: float) -> None:
+        """Another part of the order's time runs from here on."""
+        if self._ledger is not None and part != self._ledger.part:
+            self._ledger = self._ledger.enter(part, self._boundary(at_seconds))
+
+    def lose(self) -> None:
+        """The order's compute so far is lost."""
+        if self._ledger is not None:
+            self._ledger = self._ledger.lose()
+
+    def close(self) -> None:
+        """The order's time has ended; its parts have been asked for."""
+        self._ledger = None
+
+    def parts(self, at_seconds: float) -> Parts:
+        """Where the order's time went until this instant."""
+        if self._ledger is None:
+            return Parts()
+        return parts(self._ledger.until(self._boundary(at_seconds)), self._joules)
+
+    def order_joules(self) -> float | None:
+        """The order's joules so far by the meter's last readings, None where they are not known."""
+        now = self._meter.live().joules
+        if self._ledger is None or now is None or self._joules_before is None:
+            return None
+        return max(0.0, now - self._joules_before)
+
+    def energy(self) -> messages.Energy:
+        """Joules of the compute window in the headline scope, or why they are not known."""
+        spans = self._compute()
+        if not spans:
+            return messages.Energy(reason="nothing was computed that counts")
+        found = self._meter.window(spans[0].start.mark, spans[-1].stop.mark)
+        flags = (*found.flags, LATE) if self._late else found.flags
+        return messages.Energy(
+            joules=found.joules,
+            reason=found.reason,
+            channel=found.channel_id or "",
+            scope=found.scope or "",
+            basis=found.basis or "",
+            uncertainty_joules=found.uncertainty_joules,
+            coverage=found.coverage,
+            flags=flags,
+        )
+
+    def steady(self, finished: Finished) -> Steady:
+        """The compute window without a new process's first steps; without samples when it had no others."""
+        spans = self._compute()
+        if not spans or finished.steady_samples == 0:
+            return Steady()
+        start, stop = spans[0].start, spans[-1].stop
+        if finished.steady_at_seconds > start.at_seconds:
+            start = self._boundary(finished.steady_at_seconds)
+        return Steady(
+            samples=finished.steady_samples,
+            seconds=stop.at_seconds - start.at_seconds,
+            joules=self._meter.window(start.mark, stop.mark).joules,
+        )
+
+    def _compute(self) -> list[Span[Mark]]:
+        spans = self._ledger.spans if self._ledger is not None else ()
+        return [span for span in spans if span.part == "compute"]
+
+    def _joules(self, span: Span[Mark]) -> float | None:
+        return self._meter.window(span.start.mark, span.stop.mark).joules
+
+    def _boundary(self, at_seconds: float) -> Boundary[Mark]:
+        """Two parts that meet share one mark, so that nothing is lost or counted twice between them."""
+        if self._last is not None and self._last.at_seconds == at_seconds:
+            return self._last
+        try:
+            mark = self._meter.mark(at_seconds)
+        except MarkError:
+            # The stamp is older than the meter's memory: the loop was held up that long. Joules are
+            # those of now.
+            mark = self._meter.mark()
+            self._late = True
+        self._last = Boundary(at_seconds, mark)
+        return self._last
