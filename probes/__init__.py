@@ -12,7 +12,7 @@ import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 Kind = Literal["counter", "power", "model"]
 """`counter` reads joules since some start, `power` watts now, `model` computes joules since some start."""
@@ -28,7 +28,7 @@ Cost = Literal["cheap", "dear"]
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """One quantity that can be read; its id is made of names and bus addresses, never of a boot-time index."""
+    """One quantity that can be read; its id is made of names and bus addresses, not of a boot-time index."""
 
     id: str
     kind: Kind
@@ -45,10 +45,12 @@ class Channel:
     contains: tuple[str, ...] = ()  # ids of channels whose joules are part of this one's
     parent: str | None = None  # the channel that this one is part of
     twin: str | None = None  # the same quantity by another kind: a plug's power beside its counter
+    may_mirror: str | None = None  # a counter that this one may turn out to be the double of
     meter_id: str | None = None  # two boards that name one meter report the same joules
     counts_suspend: bool = False  # the meter has its own supply and clock: a sleeping board does not stop it
     headline: bool = True  # false: shown beside the headline, never chosen (a part, a mirror, an opt-in)
     note: str = ""  # why it is not the headline, or what to know about it
+    flags: tuple[str, ...] = ()  # published with every figure of this channel
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ class Reader(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
 class Recalling(Protocol):
     """A reader that knows its cumulative value at any past instant, so the meter need not interpolate."""
 
@@ -142,6 +145,7 @@ class Context:
     clock: Clock
     run: Callable[[Sequence[str], float], CommandResult]  # argv, timeout in seconds
     http_get: Callable[[str, float], bytes]  # url, timeout in seconds; body of a 200 answer, bounded
+    read_bytes: Callable[[Path], bytes]  # the first 4 KiB of a file; raises OSError
     mqtt_subscribe: Callable[[str, Callable[[str, bytes], None]], Callable[[], None]] | None = None
     """Topic filter and a callback(topic, payload); gives back the unsubscribe. None without a broker link."""
     nvml: Callable[[], Any] | None = None

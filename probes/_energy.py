@@ -8,9 +8,13 @@ from dataclasses import dataclass, field
 from probes import Basis, Status
 
 
+class MarkError(ValueError):
+    """An instant that the meter cannot place: before its history, or after now."""
+
+
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One channel's sums since the meter started. A window is the difference of two levels: windows add up."""
+    """One channel's sums since the meter started. A window is the difference of two: windows add up."""
 
     known_joules: float
     filled_joules: float  # assumed across gaps, at the watts beside the gap
@@ -28,6 +32,7 @@ class Mark:
     boottime_seconds: float
     levels: Mapping[str, Level]
     headline: tuple[str, ...]  # the channels whose sum was the headline then; empty when nothing measures
+    cpu_seconds: float  # the meter's own cost so far
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,43 @@
+"""PURE. Values out of a probe's `[energy.X]` table, refused with the key's full name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+
+class SettingError(ValueError):
+    """The text names the key, what it held and what it takes."""
+
+
+def number(settings: Mapping[str, object], table: str, key: str, default: float | None = None) -> float:
+    """A finite number of 0 or more."""
+    value = settings.get(key, default)
+    if value is None:
+        raise SettingError(f"energy.{table}.{key} is missing")
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not math.isfinite(value)
+        or value < 0
+    ):
+        raise SettingError(f"energy.{table}.{key}: {value!r} is no number of 0 or more")
+    return float(value)
+
+
+def word(settings: Mapping[str, object], table: str, key: str, default: str | None = None) -> str:
+    """A text that is not empty."""
+    value = settings.get(key, default)
+    if value is None:
+        raise SettingError(f"energy.{table}.{key} is missing")
+    if not isinstance(value, str) or not value:
+        raise SettingError(f"energy.{table}.{key}: {value!r} is no text")
+    return value
+
+
+def words(settings: Mapping[str, object], table: str, key: str) -> tuple[str, ...]:
+    """A list of texts; empty where the key is not there."""
+    value = settings.get(key, ())
+    if not isinstance(value, (list, tuple)) or not all(isinstance(one, str) for one in value):
+        raise SettingError(f"energy.{table}.{key}: {value!r} is no list of texts")
+    return tuple(value)
