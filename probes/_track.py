@@ -74,7 +74,7 @@ class Track:
         self._counts[name] = self._counts.get(name, 0) + 1
 
     def recent_watts(self, seconds: float = 1.0) -> float | None:
-        """Mean watts over about the last `seconds` of readings; None before two readings."""
+        """Mean watts over about the last `seconds` of readings; None before there are two, apart."""
         if len(self.nodes) < 2:
             return None
         last = self.nodes[-1]
@@ -83,7 +83,7 @@ class Track:
             first = self.nodes[-index]
             if last.at - first.at >= seconds:
                 break
-        if last.at <= first.at:
+        if last.at - first.at < 0.05:  # two readings this close say more of their stamps than of the board
             return None
         return (last.known + last.filled - first.known - first.filled) / (last.at - first.at)
 

@@ -169,7 +169,7 @@ def _parent_id(zone: Zone, zones: Sequence[Zone]) -> str | None:
 
 
 def _id(zone: Zone, zones: Sequence[Zone]) -> str:
-    """By names only. A parent whose name cannot be read leaves its place in the tree as the only word for it."""
+    """By names only; where a parent's name cannot be read, its place in the tree stands for it."""
     if len(zone.indices) == 1:
         return f"powercap/{_word(zone.name)}"
     above = _parent_id(zone, zones) or f"powercap/unnamed:{':'.join(zone.indices[:-1])}"
