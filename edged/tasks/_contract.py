@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -70,6 +70,23 @@ class Data(msgspec.Struct, frozen=True):
         return len(self.inputs)
 
 
+class Prepared(msgspec.Struct, frozen=True):
+    """What a task's `prepare` made of official files, ready to be written as a pool.
+
+    `arrays` has `inputs`, `targets`, `test_inputs`, `test_targets` (first axis samples) and may have others;
+    they and the `facts` (JSON values) come back in `Data`.
+    """
+
+    arrays: Mapping[str, NDArray[Any]]
+    format: str
+    split: str
+    origin: str
+    facts: Mapping[str, Any] = {}
+
+
+Progress = Callable[[str, int, int], None]
+"""Told by long work: what is going on, how much is done, of how much (0: not known)."""
+
 Batch = tuple["torch.Tensor", ...]
 """What `batch` gives and `loss_sum` takes; the first axis is the samples, of which there may be 0 or 1."""
 
@@ -116,4 +133,18 @@ class Task(Protocol):
     ) -> dict[str, float]:
         """Means over the held-out samples: `loss`, `samples`, `accuracy` for a classifier, and whatever else
         the task reports (with its unit in the name). `max_samples` bounds the time by an even choice."""
+        ...
+
+
+class Preparing(Protocol):
+    """What a task module has in addition when its official files are first made into a compact pool.
+
+    `prepare` runs on a PC; its libraries are imported inside it and are no business of a board.
+    """
+
+    Prepare: type[msgspec.Struct]
+    """Options of `prepare` with a default for each, set by `edged data prepare --set name=value`."""
+
+    def prepare(self, source: Path, options: Any, progress: Progress) -> Prepared:
+        """Reads official files (a folder, an archive, a file). Raises PoolError naming what is wrong."""
         ...

@@ -106,18 +106,22 @@ def source_of(name_or_path: str | Path, folders: Sequence[Path] = (FOLDER,)) -> 
     raise _unknown(name, folders)
 
 
-def options_of(task: Task, values: Mapping[str, Any], strict: bool = True) -> Any:
-    """The task's options from names and values; `strict=False` reads numbers out of command-line text.
+def options_of(
+    task: Task, values: Mapping[str, Any], strict: bool = True, kind: type[msgspec.Struct] | None = None
+) -> Any:
+    """The task's options (or its `kind`, such as `Prepare`) from names and values.
 
-    Raises TaskError naming an unknown option, a wrong type or a value out of range.
+    `strict=False` reads numbers out of command-line text. Raises TaskError naming an unknown option, a wrong
+    type or a value out of range.
     """
-    known = [field.name for field in msgspec.structs.fields(task.Options)]
+    kind = task.Options if kind is None else kind
+    known = [field.name for field in msgspec.structs.fields(kind)]
     unknown = [name for name in values if name not in known]
     if unknown:
         has = ", ".join(known) or "none"
         raise TaskError(f"task {task.NAME} has no option {', '.join(unknown)}; its options: {has}")
     try:
-        return msgspec.convert(dict(values), task.Options, strict=strict)
+        return msgspec.convert(dict(values), kind, strict=strict)
     except msgspec.ValidationError as error:
         raise TaskError(f"task {task.NAME}: {error}") from None
 
