@@ -43,10 +43,24 @@ class Fleet:
 
     def __init__(self) -> None:
         self.boards: dict[str, Presence] = {}
+        self._connected: set[str] = set()
         self.last_birth_seconds = 0.0
 
     def hear(self, birth: Birth, now: float) -> Change:
         """Take in a birth, will or farewell, and tell what it changed."""
+        change = self._hear(birth, now)
+        if change != "ignored" and birth.link in ("up", "duplicate"):
+            self._connected.add(birth.board)
+        elif change != "ignored":
+            self._connected.discard(birth.board)
+        return change
+
+    def forget(self, board: str) -> None:
+        """Know nothing of the board any more."""
+        self.boards.pop(board, None)
+        self._connected.discard(board)
+
+    def _hear(self, birth: Birth, now: float) -> Change:
         seen = self.boards.get(birth.board)
         if seen is None:
             self.boards[birth.board] = Presence(birth, heard_seconds=now)
@@ -127,7 +141,7 @@ class Fleet:
     @property
     def all_links_down(self) -> bool:
         """True while boards are known and none is connected."""
-        return bool(self.boards) and all(seen.birth.link != "up" for seen in self.boards.values())
+        return bool(self.boards) and not self._connected
 
 
 def _place(birth: Birth) -> str:

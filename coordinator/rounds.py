@@ -129,7 +129,8 @@ class Rounds:
         if s.paused:
             s.phase = "paused"
             return
-        if now < s.not_before:
+        settled = s.settings.boards or s.round or now - self.fleet.last_birth_seconds >= SETTLE_SECONDS
+        if now < s.not_before or not settled:
             return
         if s.fingerprint is None:
             found = self.fleet.fingerprint(s.settings.pool)
@@ -142,8 +143,7 @@ class Rounds:
         )
         if s.round == 0:
             missing = [name for name in s.settings.boards if lacking[name]]
-            settled = bool(s.settings.boards) or now - self.fleet.last_birth_seconds >= SETTLE_SECONDS
-            if missing or len(ready) < s.settings.min_boards or not settled:
+            if missing or len(ready) < s.settings.min_boards:
                 return
             if s.settings.strict_boards and len(ready) < len(lacking):
                 closing.finish(self, s.reason, False)

@@ -68,7 +68,7 @@ def _admit(run: "Rounds", board: str, what: str, now: float) -> None:
         s.drained.remove(board)
     elif what == "forget":
         run.lose(s.assignments.get(board), "abandoned", "forgotten by the operator", now)
-        run.fleet.boards.pop(board, None)
+        run.fleet.forget(board)
         s.control.memories.pop(board, None)
         s.control.shares.pop(board, None)
 

@@ -79,7 +79,10 @@ def _decide_large(
     pool: Pool, now: Standing, weights: Weights, options: Options
 ) -> tuple[list[float | None], list[int], Verdict]:
     columns = arrays.Columns.of(now, pool.carry.get(DRIFT, {}))
-    costs = [None if math.isnan(c) else c for c in arrays.combined(columns.seconds, columns.joules, weights).tolist()]
+    costs = [
+        None if math.isnan(c) else c
+        for c in arrays.combined(columns.seconds, columns.joules, weights).tolist()
+    ]
     given = _offsets(pool, now, weights, costs)
     offsets = None if given is None else np.array(given)
     decision = arrays.decide(columns, weights, options.deadband, options.patience, offsets)

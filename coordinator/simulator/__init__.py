@@ -1,0 +1,1 @@
+"""Virtual boards under virtual time, with the very `rounds` and `controller` of the real coordinator."""

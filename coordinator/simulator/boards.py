@@ -1,0 +1,52 @@
+"""What a virtual board is: speed, watts, and what goes wrong with it. Its joules are simulated ones.
+
+Values only; `world` moves them through time.
+"""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from edged.messages import Id
+
+Positive = Annotated[float, Meta(gt=0)]
+Fraction = Annotated[float, Meta(ge=0, lt=1)]
+Nonnegative = Annotated[float, Meta(ge=0)]
+
+
+class Throttling(Struct, frozen=True):
+    """From that second on the board runs at `speed_factor` of its speed."""
+
+    from_seconds: Nonnegative
+    speed_factor: Positive
+
+
+class Dropout(Struct, frozen=True):
+    """The board's process dies at that second and is back after a while."""
+
+    at_seconds: Nonnegative
+    for_seconds: Positive
+
+
+class VirtualBoard(Struct, frozen=True):
+    """One board. `noise` is the relative standard deviation of time and of power, each drawn anew a round."""
+
+    id: Id
+    samples_per_second: Positive
+    active_watts: Nonnegative
+    waiting_watts: Nonnegative
+    fixed_seconds: Nonnegative = 0.0
+    download_seconds: Nonnegative = 0.0
+    upload_seconds: Nonnegative = 0.0
+    noise: Fraction = 0.0
+    throttlings: tuple[Throttling, ...] = ()
+    dropouts: tuple[Dropout, ...] = ()
+    metered: bool = True
+
+    def speed(self, at_seconds: float) -> float:
+        """Samples a second at that moment."""
+        factor = 1.0
+        for throttling in self.throttlings:
+            if at_seconds >= throttling.from_seconds:
+                factor = throttling.speed_factor
+        return self.samples_per_second * factor
