@@ -29,7 +29,7 @@ $(READY): pyproject.toml constraints.txt scripts/install-torch
 		echo 'setup: $(PYTHON) cannot make environments; on Debian, Ubuntu or Raspberry Pi OS: sudo apt install python3-venv' >&2; exit 1; }
 	$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv .venv
 	$(BIN)/python scripts/install-torch
-	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[coordinator,dev]'
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[coordinator,data,dev]'
 	@touch $@
 
 demo: setup
