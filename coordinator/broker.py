@@ -14,8 +14,9 @@ import time
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
+BrokerKind: TypeAlias = Literal["mosquitto", "amqtt"]
 HOST = "127.0.0.1"
 START_SECONDS = 10.0
 ADMIN_FOLDERS = "/usr/local/sbin:/usr/sbin"
@@ -46,9 +47,7 @@ def find_mosquitto() -> str | None:
 class Broker:
     """A broker of one's own. The kernel ends it with the thread that started it: best the main one."""
 
-    def __init__(
-        self, kind: Literal["mosquitto", "amqtt"], directory: Path, port: int, extra: str = ""
-    ) -> None:
+    def __init__(self, kind: BrokerKind, directory: Path, port: int, extra: str = "") -> None:
         self.kind = kind
         self.host = HOST
         self.port = port
@@ -158,9 +157,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def start_broker(
-    directory: Path, port: int = 0, *, kind: Literal["mosquitto", "amqtt"] | None = None
-) -> Broker:
+def start_broker(directory: Path, port: int = 0, *, kind: BrokerKind | None = None) -> Broker:
     """Start a broker with its files in `directory`; port 0 takes a free one. Raises BrokerError."""
     if kind is None:
         kind = "mosquitto" if find_mosquitto() is not None else "amqtt"

@@ -146,6 +146,7 @@ class LinkCounters:
     dropped_bytes: int = 0
     refused: int = 0
     duplicates: int = 0
+    unasked: int = 0
     callback_errors: int = 0
     restarts: int = 0
     published: int = 0

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import paho.mqtt.client as paho
+from paho.mqtt.matcher import MQTTMatcher
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
@@ -61,6 +62,7 @@ class Session:
         self._closed_words = "the connection was lost"
         self._tokens: dict[int, int] = {}
         self._asked: dict[str, int] = {}
+        self._matcher = MQTTMatcher()  # type: ignore[no-untyped-call]
         self._subscribing: dict[int, list[str]] = {}
         self._birth_mid = self._farewell_mid = -1
         self._deadline = self._patience_seconds = 0.0
@@ -79,7 +81,7 @@ class Session:
 
     def open(self, filters: dict[str, int]) -> None:
         """Look up, connect, secure, and send CONNECT; the rest of the way is done by `step`."""
-        self._asked = dict(filters)
+        self._ask(filters)
         if self._announcement is not None:
             self.will = self._announcement.payload(self._number, "lost")
             self._client.will_set(self._announcement.topic, self.will, qos=1, retain=True)
@@ -123,7 +125,7 @@ class Session:
         """Ask for what was not asked for yet."""
         new = {filter: qos for filter, qos in filters.items() if filter not in self._asked}
         if new and self.up:
-            self._asked |= new
+            self._ask(new)
             self._send_subscribe(new)
 
     def publish(self, item: Item) -> None:
@@ -197,6 +199,11 @@ class Session:
         else:
             self._announce()
 
+    def _ask(self, filters: dict[str, int]) -> None:
+        self._asked |= filters
+        for filter in filters:
+            self._matcher[filter] = True
+
     def _send_subscribe(self, filters: dict[str, int]) -> None:
         code, mid = self._client.subscribe(list(filters.items()))
         if code == paho.MQTT_ERR_SUCCESS and mid is not None:
@@ -233,7 +240,7 @@ class Session:
             if reason.is_failure:
                 self._fail(f"the broker refuses our birth: {reason}: check the ACL for {topic}")
             elif topic not in self._asked:
-                self._asked[topic] = 1
+                self._ask({topic: 1})
                 self._send_subscribe({topic: 1})
         elif mid == self._farewell_mid:
             self.farewell_acknowledged = not reason.is_failure
@@ -246,6 +253,10 @@ class Session:
     def _on_message(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
         if message.dup:
             self._dispatch.count("duplicates")
+        if next(self._matcher.iter_match(message.topic), None) is None:  # type: ignore[no-untyped-call]
+            # amqtt sends what is retained for anybody's filter to everybody.
+            self._dispatch.count("unasked")
+            return
         payload = bytes(message.payload)
         if self._announcement is not None and message.topic == self._announcement.topic:
             if payload == self._birth and self.stage == "echo":
