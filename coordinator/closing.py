@@ -55,7 +55,7 @@ def _close(run: "Rounds", now: float) -> None:
     s = run.state
     accepted = [a for a in s.assignments.values() if a.status == "accepted"]
     for a in s.assignments.values():
-        if a.samples and a.status != "accepted":
+        if a.samples and a.status != "accepted" and a.board in run.fleet.boards:
             allocation.miss(s.control, a.board)
     s.last = records.round_row(s, now)
     run.emit(

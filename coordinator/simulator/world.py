@@ -129,6 +129,7 @@ class World:
         prepared = ev.Prepared("simulated", settings, HASH, MODEL, HASH, pool_samples)
         self.rounds = Rounds(begin(prepared, 1, "virtual"), Fleet())
         self.rows: dict[str, list[dict[str, Any]]] = {}
+        self.orders: dict[str, Train] = {}
         self.notes: list[ev.Note] = []
         self.finished: ev.Finished | None = None
         self._queue: list[tuple[float, int, ev.Event | Dropped]] = []
@@ -210,6 +211,7 @@ class World:
         if closed is not None:
             self.at(self.now, ev.Reported(closed))
         if isinstance(message, Train):
+            self.orders[message.order] = message
             ready = actor.train(message, self.now)
             self.at(self.now, ev.Heard(actor.state("training", message.term)))
             assert actor.report is not None
