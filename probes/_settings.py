@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import cast, get_args
+
+from probes import Scope
 
 
 class SettingError(ValueError):
@@ -33,6 +36,14 @@ def word(settings: Mapping[str, object], table: str, key: str, default: str | No
     if not isinstance(value, str) or not value:
         raise SettingError(f"energy.{table}.{key}: {value!r} is no text")
     return value
+
+
+def scope(settings: Mapping[str, object], table: str, default: Scope = "wall") -> Scope:
+    """One of the scopes that joules can have."""
+    said = word(settings, table, "scope", default)
+    if said not in get_args(Scope):
+        raise SettingError(f"energy.{table}.scope: {said!r} is none of {', '.join(get_args(Scope))}")
+    return cast("Scope", said)
 
 
 def words(settings: Mapping[str, object], table: str, key: str) -> tuple[str, ...]:

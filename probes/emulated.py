@@ -9,10 +9,9 @@ import threading
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
-from typing import cast, get_args
 
-from probes import Channel, Context, Cost, Finding, Reader, Sample, Scope
-from probes._settings import SettingError, number, word
+from probes import Channel, Context, Cost, Finding, Reader, Sample
+from probes._settings import SettingError, number, scope, word
 
 KEPT = 4096  # stretches of training whose edges are remembered
 
@@ -64,7 +63,7 @@ class Emulated:
             board = word(settings, "emulated", "board")
             number(settings, "emulated", "wait_watts")
             number(settings, "emulated", "train_watts")
-            scope = _scope(word(settings, "emulated", "scope", "wall"))
+            covers = scope(settings, self.name)
             source = word(settings, "emulated", "source", "given in the configuration")
         except SettingError as error:
             return [Finding(self.name, "invalid", str(error))]
@@ -73,7 +72,7 @@ class Emulated:
         channel = Channel(
             id=f"emulated/{board}",
             kind="model",
-            scope=scope,
+            scope=covers,
             basis="emulated",
             relative_uncertainty=0.0,  # exact by definition: published watts times time
             source=source,
@@ -114,9 +113,3 @@ class Emulation:
 
 def create() -> Emulated:
     return Emulated()
-
-
-def _scope(said: str) -> Scope:
-    if said not in get_args(Scope):
-        raise SettingError(f"energy.emulated.scope: {said!r} is none of {', '.join(get_args(Scope))}")
-    return cast("Scope", said)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from probes import Channel, Context, Cost, Finding, Reader, Sample
 from probes._files import Trouble, sample, text
-from probes._settings import SettingError, number, word
+from probes._settings import SettingError, number, scope, word
 
 STAT = "/proc/stat"
 MODELS = ("/proc/device-tree/model", "/sys/class/dmi/id/product_name")
@@ -28,6 +28,7 @@ class Estimate:
         try:
             idle = number(settings, self.name, "idle_watts")
             full = number(settings, self.name, "full_watts")
+            covers = scope(settings, self.name)
             source = word(settings, self.name, "source", "given in the configuration")
         except SettingError as error:
             return [Finding(self.name, "invalid", str(error))]
@@ -41,7 +42,7 @@ class Estimate:
         channel = Channel(
             id="estimate/cpu",
             kind="model",
-            scope="wall",
+            scope=covers,
             basis="estimated",
             relative_uncertainty=UNCERTAINTY,
             source=f"{idle:g} W idle to {full:g} W full by the busy share of {cores} cores; {source}",
