@@ -1,0 +1,35 @@
+"""`edged-coordinator`: mounts the commands. Each stands in a file of its own under `commands`."""
+
+import typer
+
+from coordinator.commands import about, compare, control
+
+app = typer.Typer(
+    name="edged-coordinator",
+    help="Give unlike boards their shares of the training, merge the models, and show what it costs.",
+    epilog="Exit statuses: 0 done, 1 failed, 2 usage, 3 no coordinator answers, 4 it refuses, 69 no broker, "
+    "78 configuration, 130 Ctrl-C.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode="rich",
+)
+
+RUNNING = "While a run goes on"
+LOOKING = "Looking back"
+for command, panel in (
+    (control.weights, RUNNING),
+    (control.policy, RUNNING),
+    (control.pause, RUNNING),
+    (control.resume, RUNNING),
+    (control.stop, RUNNING),
+    (compare.compare, LOOKING),
+    (about.config, "About"),
+    (about.version, "About"),
+):
+    app.command(rich_help_panel=panel)(command)
+
+
+def main() -> None:
+    """The entry point of the console script."""
+    app()

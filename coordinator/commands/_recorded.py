@@ -1,0 +1,48 @@
+"""Runs out of a coordinator's store, for commands that look back; its coordinator may be at work on it."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from coordinator.commands.exits import CommandError
+from coordinator.comparison import Recorded
+from coordinator.config import load
+from coordinator.history import History
+
+
+def store_folder(store: Path | None, config: Path | None) -> Path:
+    """The folder named on the command line, else the configured one."""
+    return store.expanduser() if store is not None else load(config).store_folder()
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[History]:
+    """The store in the folder, read only. Raises CommandError naming the folder and the way out."""
+    try:
+        history = History.open(folder)
+    except FileNotFoundError:
+        raise CommandError(f"{folder}: no runs are stored there; name the folder with --store") from None
+    except sqlite3.Error as error:
+        raise CommandError(f"store {folder}: cannot be read: {error}") from None
+    try:
+        yield history
+    except sqlite3.Error as error:
+        raise CommandError(f"store {folder}: cannot be read: {error}") from None
+    finally:
+        history.close()
+
+
+def recorded(history: History, run: str) -> Recorded:
+    """All that comparisons need of a run. Raises CommandError for one that is not in the store."""
+    runs = {row["run"]: row for row in history.runs()}
+    if run not in runs:
+        known = ", ".join(list(runs)[:8]) or "none"
+        raise CommandError(f"no run {run} in this store; there are: {known}{' …' if len(runs) > 8 else ''}")
+    return Recorded(
+        runs[run],
+        rounds=tuple(history.rows("round", run)),
+        boards=tuple(history.board_rounds(run)),
+        closed=tuple(history.rows("closed", run)),
+        evaluations=tuple(sorted(history.rows("evaluation", run), key=lambda row: int(row["round"]))),
+    )
