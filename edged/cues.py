@@ -208,13 +208,10 @@ def _fresh(board: Board, order: Train | Attend | None, reason: str) -> dict[str,
 
 def _read_foreign(board: Board, event: Foreign, now: float) -> Reading:
     rival = event.birth
-    # At the first connection the broker's copy is our own process before this one; a will or a farewell is a
-    # process that ended.
-    if (
-        rival.boot == board.boot
-        or rival.link in {"lost", "closed"}
-        or (event.retained and board.connection < 2)
-    ):
+    # What the broker kept from before our first connection is our own process before this one; a will or a
+    # farewell is a process that ended.
+    old = event.retained and board.connection < 1
+    if rival.boot == board.boot or rival.link in {"lost", "closed"} or old:
         return Cue.NOTHING, {}, ""
     changes = {"rival": rival, "rival_at": now}
     if board.rival:

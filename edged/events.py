@@ -166,7 +166,11 @@ class Act(str, Enum):
 
 
 class Effect(Struct, frozen=True):
-    """An act and what it is about: an order id, or for FORGET a model version."""
+    """An act and what it is about: an order id, or for FORGET a model version. Ranges are those of a
+    grant.
+    """
 
     act: Act
     about: str = ""
+    ranges: tuple[tuple[int, int], ...] = ()
+    window: int = 0

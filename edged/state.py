@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from edged.cues import Board, Cue, read
 from edged.events import Act, Effect, Event, Phase
+from edged.messages import Grant
 
 MODELS_KEPT = 2
 
@@ -111,6 +112,8 @@ def step(board: Board, event: Event, now: float) -> Step:
     effects = [Effect(act, board.order_id if act in _ABOUT_OLD else after.order_id) for act in row.acts]
     if Act.SAY in row.acts:
         after = replace(after, said_at=now, said_samples=after.samples_done)
+    if isinstance(event, Grant):
+        effects = [replace(effect, ranges=event.ranges, window=event.window) for effect in effects]
     if cue is Cue.MODEL_READY:
         effects += [Effect(Act.FORGET, version) for version, _ in after.models[:-MODELS_KEPT]]
         after = replace(after, models=after.models[-MODELS_KEPT:])

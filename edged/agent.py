@@ -1,0 +1,239 @@
+"""The board's daemon: one loop over one queue; feeds events to the state machine, whose effects `hands`
+carries out.
+
+It decides nothing about orders (`state` does) and imports neither torch, numpy, typer nor rich.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable
+from queue import Empty
+from typing import Any, cast, get_args
+
+from msgspec import Struct
+
+from edged import events, link, messages, work
+from edged.child import Died, Said
+from edged.cues import Board, Cue
+from edged.hands import Hands, Plan, UpdateReady
+from edged.messages import MessageError, decode
+from edged.notify import Notify
+from edged.state import ImpossibleError, step
+from edged.stock import Stock
+from edged.topics import Address, Topics
+from edged.transfers import TransferError
+
+log = logging.getLogger("edged")
+
+TURN_SECONDS = 0.25
+POWER_SECONDS = 1.0
+
+
+class Stop(Struct, frozen=True):
+    """Put on the queue to end the loop."""
+
+    reason: str
+
+
+class Agent:
+    """`link.events` is the queue. The parts are given, so that tests and the daemon differ by them alone."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        boot: str,
+        link: link.Link,
+        hands: Hands,
+        notify: Notify,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.plan = plan
+        self.board = Board(plan.board, boot)
+        self.counters: Counter[str] = Counter()
+        self._topics = Topics(plan.fleet)
+        self._link = link
+        self._hands = hands
+        self._notify = notify
+        self._clock = clock
+        self._ticked = self._powered = clock()
+        self._routes = self._handlers()
+
+    def run(self) -> None:
+        """Serve until a Stop comes; then end the order, the child and the link."""
+        self._link.subscribe(self._topics.filter("order", board=self.plan.board))
+        self._link.subscribe(self._topics.filter("board_model", board=self.plan.board))
+        self._link.subscribe(self._topics.filter("model"))
+        self._link.start()
+        self._notify.ready()
+        while True:
+            try:
+                event = self._link.events.get(timeout=TURN_SECONDS)
+            except Empty:
+                event = None
+            if isinstance(event, Stop):
+                return self._end(event.reason)
+            self.turn(event)
+
+    def turn(self, event: object | None) -> None:
+        """One event, and what is due by the clock."""
+        if event is not None:
+            self._handle(event)
+        now = self._clock()
+        if now - self._ticked >= TURN_SECONDS:
+            self._ticked = now
+            self._hands.tend()
+            self.feed(events.Tick())
+            if now - self._powered >= POWER_SECONDS:
+                self._powered = now
+                self._hands.say_power(self.board)
+            self._notify.status(self._status())
+            self._notify.alive()
+
+    def feed(self, event: events.Event, at_seconds: float | None = None) -> None:
+        """An event for the state machine, and its effects. `at_seconds` dates it for the books, default
+        now.
+        """
+        now = self._clock()
+        try:
+            found = step(self.board, event, now)
+        except ImpossibleError as error:
+            self.counters["impossible_events"] += 1
+            log.warning("ignored: %s", error)
+            return
+        if found.cue is Cue.STRAY:
+            self.counters["stray_orders"] += 1
+        if found.cue is Cue.STRAY or found.board.phase is not self.board.phase:
+            log.info("%s -> %s: %s", self.board.phase.value, found.board.phase.value, found.reason)
+        self.board = found.board
+        self._hands.carry_out(found, self.counters, now, at_seconds)
+
+    def _handle(self, event: object) -> None:
+        handler = self._routes.get(type(event))
+        if handler is not None:
+            handler(event)
+        elif isinstance(event, _EVENTS):
+            self.feed(event)
+        else:
+            self.counters["unknown_events"] += 1
+
+    def _handlers(self) -> dict[type, Callable[[Any], None]]:
+        return {
+            link.Up: self._up,
+            link.Down: self._down,
+            link.Stage: lambda event: log.warning("link: %s: %s", event.stage, event.reason),
+            link.Message: self._message,
+            link.Delivered: lambda event: self._hands.settled(event.token),
+            link.Refused: self._refused,
+            Said: lambda event: self._child_said(event.word),
+            Died: self._child_died,
+            UpdateReady: self._update_ready,
+            Stock: self._stocked,
+        }
+
+    def _up(self, event: link.Up) -> None:
+        log.info("link: up, connection %d", event.connection)
+        self.feed(events.LinkUp(event.connection))
+
+    def _down(self, event: link.Down) -> None:
+        log.warning("link: down: %s", event.reason)
+        self.feed(events.LinkDown())
+
+    def _refused(self, event: link.Refused) -> None:
+        self.counters["refused_by_broker"] += 1
+        log.error("%s was not sent: %s", event.topic, event.reason)
+        if event.token is not None:
+            self._hands.settled(event.token)
+
+    def _message(self, event: link.Message) -> None:
+        address = self._topics.parse(event.topic)
+        if address is not None and address.route.message == "chunk":
+            self._chunk(address, event.payload)
+        elif address is not None and address.route.name in {"order", "birth"} and event.payload:
+            self._word(address, event)
+        else:
+            self.counters["stray_messages"] += 1
+
+    def _word(self, address: Address, event: link.Message) -> None:
+        try:
+            if address.route.name == "birth":
+                birth = decode(messages.Birth, event.payload)
+                self.feed(events.Foreign(birth, event.retain))
+            elif event.retain:
+                self.counters["retained_orders"] += 1  # orders are never retained: somebody's mistake
+            else:
+                self.feed(_order(event.payload))
+        except MessageError as error:
+            self.counters["malformed_messages"] += 1
+            log.warning("%s: not understood: %s", event.topic, error)
+
+    def _chunk(self, address: Address, payload: bytes) -> None:
+        try:
+            held, sha256 = self._hands.take_chunk(address.version, address.chunk, payload)
+        except (TransferError, OSError) as error:
+            self.feed(events.ModelFailed(address.version, f"model {address.version}: {error}"))
+            return
+        if held is not None:
+            self.feed(events.Chunks(address.version, held))
+        if sha256 is not None:
+            self.feed(events.ModelReady(address.version, sha256))
+
+    def _child_said(self, word: work.Word) -> None:
+        now = self._clock()
+        self._hands.heard(word, self.board.order_id, now)
+        if isinstance(word, work.Ready):
+            if self.board.order_id:
+                self.feed(events.Alive(self.board.order_id))
+        elif isinstance(word, work.Prepared):
+            self.feed(events.Alive(word.order))
+        elif isinstance(word, work.Begun):
+            self.feed(events.Began(word.order, word.at_seconds), min(word.at_seconds, now))
+        elif isinstance(word, work.Stepped):
+            self.feed(events.Progress(word.order, word.samples))
+        elif isinstance(word, work.Failed):
+            self.feed(events.Broke(word.order, word.reason))
+        else:
+            ended = events.Ended(word.order, word.at_seconds, word.samples)
+            self.feed(ended, min(word.at_seconds, now))
+
+    def _child_died(self, event: Died) -> None:
+        log.error("order %s: %s", event.order, event.reason)
+        self.counters["children_died"] += 1
+        self._hands.rested(event.order, self._clock())
+        self.feed(events.Broke(event.order, event.reason))
+
+    def _update_ready(self, event: UpdateReady) -> None:
+        if event.manifest is None:
+            self.feed(events.Broke(event.order, f"the update cannot be read: {event.fault}"))
+        elif self._hands.offer(event.order, event.manifest, self.board.order_id):
+            self.feed(events.Described(event.order, event.manifest))
+
+    def _stocked(self, stock: Stock) -> None:
+        self._hands.stocked(stock)
+        self.feed(stock.can)
+
+    def _status(self) -> str:
+        now = self._link.status()
+        if now.stage != "up":
+            where = f"{now.host}:{now.port}"
+            return f"waiting for broker {where} ({now.stage})" + (f": {now.reason}" if now.reason else "")
+        order = f", order {self.board.order_id}" if self.board.order_id else ""
+        return self.board.phase.value + order + (f": {self.board.reason}" if self.board.reason else "")
+
+    def _end(self, reason: str) -> None:
+        log.info("ending: %s", reason)
+        self._notify.stopping()
+        self.feed(events.Leave(reason))
+        self._hands.close()
+        self._link.close()
+
+
+_EVENTS = get_args(events.Event)
+
+
+def _order(payload: bytes) -> messages.Order:
+    # A union is no `type` to mypy, and it is one to msgspec.
+    return cast("messages.Order", decode(cast("Any", messages.Order), payload))

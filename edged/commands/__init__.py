@@ -1,0 +1,1 @@
+"""The sub-commands of `edged`: one file each, exporting `app: typer.Typer`."""

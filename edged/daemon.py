@@ -1,0 +1,171 @@
+"""`python -m edged.daemon JSON`: puts the board's parts together and serves until SIGTERM or SIGINT.
+
+`edged run` checks the settings and becomes this process, so that the command line's libraries are not kept.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from queue import SimpleQueue
+from types import FrameType
+from typing import Any
+
+import msgspec
+
+from edged import identity
+from edged.agent import Agent, Stop
+from edged.boards import BoardError
+from edged.cargo import Cargo
+from edged.child import Child
+from edged.config import EXIT_CONFIG, Settings, password_file
+from edged.emulation import emulation_of, estimate_of_this_board
+from edged.hands import Hands, Plan
+from edged.link import LinkConfig
+from edged.messages import EnergyChannel
+from edged.notify import Notify
+from edged.paho_link import PahoLink
+from edged.runtime import Runtime
+from edged.stock import take_stock
+from edged.topics import Topics
+from edged.voice import Voice
+from probes import load, load_all
+from probes._outside import real_context
+from probes.emulated import Activity
+from probes.meter import Meter, Options, Preferences
+
+log = logging.getLogger("edged")
+
+MOST_CHANNELS = 64
+"""Of a birth: a machine with hundreds of rails does not fill the message."""
+
+
+def main(text: str) -> int:
+    """Serve with the settings in this JSON. 0 after a clean end, 78 for settings that cannot be used here."""
+    settings = msgspec.json.decode(text, type=Settings)
+    level = settings.log.level.upper()
+    logging.basicConfig(level=level, format="%(levelname)s %(message)s", stream=sys.stderr)
+    try:
+        runtime = Runtime(settings.storage.runtime, f"{settings.board.fleet}-{settings.board.id}")
+    except OSError as error:
+        log.error("storage.runtime: %s: %s", error.filename, error.strerror)
+        return EXIT_CONFIG
+    if runtime.reason:
+        log.warning("models and updates lie in %s: %s", runtime.folder, runtime.reason)
+    try:
+        return serve(settings, runtime)
+    except BoardError as error:
+        log.error("emulate.board: %s", error)
+        return EXIT_CONFIG
+    finally:
+        runtime.close()
+
+
+def serve(settings: Settings, runtime: Runtime) -> int:
+    """Build the parts, run the loop, end them. Raises BoardError."""
+    queue: SimpleQueue[object] = SimpleQueue()
+    activity = Activity()
+    plan, energy = plan_of(settings), dict(settings.energy.probes)
+    me = identity.identify()
+    voice = Voice(Topics(plan.fleet), plan.board, me)
+    if settings.emulate.board:
+        found = emulation_of(settings.emulate.board, settings.emulate.speed_scale)
+        plan = msgspec.structs.replace(plan, seconds_per_sample=found.seconds_per_sample)
+        energy["emulated"] = found.probe_options
+        voice.change_birth(emulates=settings.emulate.board)
+    elif "estimate" not in energy and (figures := estimate_of_this_board()):
+        energy["estimate"] = figures
+    meter = open_meter(settings, energy, activity)
+    voice.change_birth(
+        address=identity.address_towards(settings.broker.host, settings.broker.port),
+        channels=channels_of(meter),
+    )
+    voice.settle_birth()
+    link = PahoLink(link_config(settings), voice.announcement, queue)
+    voice.attach(link)
+    hands = Hands(
+        plan,
+        voice=voice,
+        meter=meter,
+        cargo=Cargo(runtime.folder, voice.chunk),
+        child=Child(queue),
+        activity=activity,
+        queue=queue,
+        max_packet_bytes=lambda: link.max_packet_bytes,
+    )
+    agent = Agent(plan, boot=me.boot, link=link, hands=hands, notify=Notify())
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        queue.put(Stop(signal.Signals(number).name))
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    log.info("board %s of fleet %s, broker %s:%d", plan.board, plan.fleet, link.config.host, link.config.port)
+    take_stock(plan.pools, plan.folders, queue)
+    agent.run()
+    meter.close()
+    return 0
+
+
+def plan_of(settings: Settings) -> Plan:
+    """What the loop needs of the settings. An emulated board gets one thread: it is paced anyway."""
+    emulate = bool(settings.emulate.board)
+    return Plan(
+        board=settings.board.id,
+        fleet=settings.board.fleet,
+        pools={name: table.path for name, table in settings.data.items()},
+        folders=(settings.tasks.folder,),
+        threads=settings.training.threads or (1 if emulate else None),
+        emulate=emulate,
+    )
+
+
+def link_config(settings: Settings) -> LinkConfig:
+    """The broker's table as the link takes it."""
+    broker = settings.broker
+    return LinkConfig(
+        host=broker.host,
+        port=broker.port,
+        client_id=f"edged-{settings.board.fleet}-{settings.board.id}",
+        username=broker.username or None,
+        password_file=password_file(settings),
+        tls=bool(broker.ca_file),
+        ca_file=broker.ca_file or None,
+        certificate_file=broker.certificate_file or None,
+        key_file=broker.key_file or None,
+        keepalive_seconds=broker.keepalive_seconds,
+    )
+
+
+def open_meter(settings: Settings, energy: dict[str, dict[str, Any]], activity: Activity) -> Meter:
+    """A meter that samples; an emulated board's has no other sensor, so that no joule of this machine
+    gets in.
+    """
+    table = settings.energy
+    chosen = [load("emulated")] if settings.emulate.board else load_all(table.exclude)
+    preferences = Preferences(prefer=table.prefer, exclude=table.exclude, count_psys=table.count_psys)
+    context = real_context(options=energy, activity=activity)
+    meter = Meter(context, chosen, Options(preferences=preferences))
+    meter.start()
+    return meter
+
+
+def channels_of(meter: Meter) -> tuple[EnergyChannel, ...]:
+    """What a birth says of the sensors, those that do not work with their reason and remedy."""
+    return tuple(
+        EnergyChannel(
+            id=found.channel.id if found.channel else found.source,
+            scope=found.channel.scope if found.channel else "",
+            basis=found.channel.basis if found.channel else "",
+            kind=found.channel.kind if found.channel else "",
+            headline=found.role == "headline",
+            status=found.status,
+            reason=" ".join(part for part in (found.reason, found.remedy) if part)[:500],
+        )
+        for found in meter.channels()[:MOST_CHANNELS]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,281 @@
+"""Carries out the state machine's effects: files, child, books and words of the orders.
+
+It decides nothing; what it learns comes back to the agent as an event on the queue.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from queue import SimpleQueue
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from edged import events, work
+from edged.books import Books, Metering
+from edged.cargo import Cargo
+from edged.child import Child
+from edged.cues import Board
+from edged.events import Act, Effect, Phase
+from edged.messages import Manifest, Report, Train
+from edged.state import Step
+from edged.stock import Stock
+from edged.transfers import TransferError
+from edged.voice import Voice
+from probes.emulated import Activity
+
+log = logging.getLogger("edged")
+
+_SPOKEN = frozenset({Act.SAY, Act.TRAINED, Act.BIRTH})
+
+
+class Plan(Struct, frozen=True):
+    """What of the settings the daemon needs while it runs. `pools` are paths by name; `threads` None is
+    torch's choice; `seconds_per_sample` None lets the child measure an emulated board's pace."""
+
+    board: str
+    fleet: str
+    pools: dict[str, str]
+    folders: tuple[str, ...]
+    threads: int | None = None
+    emulate: bool = False
+    seconds_per_sample: float | None = None
+
+
+class UpdateReady(Struct, frozen=True):
+    """The thread that hashes an update is done; without a manifest, `fault` says why."""
+
+    order: str
+    manifest: Manifest | None
+    fault: str = ""
+
+
+class Hands:
+    """One board's. `queue` is the agent's."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        voice: Voice,
+        meter: Metering,
+        cargo: Cargo,
+        child: Child,
+        activity: Activity,
+        queue: SimpleQueue[object],
+        max_packet_bytes: Callable[[], int],
+    ) -> None:
+        self._plan = plan
+        self._voice = voice
+        self._meter = meter
+        self._books = Books(meter)
+        self._cargo = cargo
+        self._child = child
+        self._activity = activity
+        self._queue = queue
+        self._max_packet_bytes = max_packet_bytes
+        self._pace = plan.seconds_per_sample
+        self._run = ""
+        self._rival = ""
+        self._finished: work.Finished | None = None
+        self._manifest: Manifest | None = None
+        self._closed: Report | None = None
+
+    def carry_out(
+        self, found: Step, counters: Mapping[str, int], now: float, at_seconds: float | None = None
+    ) -> None:
+        """A step's effects. `at_seconds` is the instant at which the part of the order's time changed."""
+        board = found.board
+        self._know_rival(board)
+        for effect in found.effects:
+            if effect.act not in _SPOKEN:
+                self._do(effect, board, now)
+        self._books.enter(board.part, now if at_seconds is None else at_seconds)
+        if board.phase is not Phase.FETCHING:
+            self._cargo.drop()
+        # What is said comes last: books and files are then as it says.
+        for effect in found.effects:
+            if effect.act is Act.TRAINED:
+                self._voice.say_report(self._report(board, "trained", effect.about, now))
+        self._voice.say_birth(board)
+        if any(effect.act is Act.SAY for effect in found.effects):
+            self._voice.say_state(board, counters)
+
+    def heard(self, word: work.Word, order: str, now: float) -> None:
+        """A word of the child, before the state machine hears it; `order` is the active one."""
+        if isinstance(word, work.Prepared):
+            self._pace = word.seconds_per_sample if self._plan.emulate else None
+        elif isinstance(word, work.Begun):
+            self._activity.begin(min(word.at_seconds, now))
+        elif isinstance(word, work.Failed):
+            self.rested(word.order, now)
+        elif isinstance(word, work.Finished):
+            self.rested(word.order, min(word.at_seconds, now))
+            if word.order == order:
+                self._finished = word
+            else:
+                self._cargo.discard(word.order)
+
+    def rested(self, order: str, at_seconds: float) -> None:
+        """The child computes no more for this order: an emulated meter falls back to the watts of waiting."""
+        self._activity.end(at_seconds)
+        self._child.heard(order)
+
+    def take_chunk(self, version: str, number: int, payload: bytes) -> tuple[int | None, str | None]:
+        """A model chunk. How many are held now (None: not a new one), and the hash once all are.
+
+        Raises TransferError, OSError.
+        """
+        held = self._cargo.take(version, number, payload)
+        return held, (self._cargo.finish() if held is not None else None)
+
+    def settled(self, token: int) -> None:
+        """The broker took or refused a message."""
+        self._cargo.settled(token)
+
+    def offer(self, order: str, manifest: Manifest, active: str) -> bool:
+        """An update is hashed; False, and deleted, when its order is not the active one any more."""
+        if order != active:
+            self._cargo.discard(order)
+            return False
+        self._manifest = manifest
+        self._cargo.offer(order, manifest)
+        return True
+
+    def stocked(self, stock: Stock) -> None:
+        """What can be trained is known."""
+        self._voice.change_birth(**stock.offer)
+
+    def say_power(self, board: Board) -> None:
+        """One line of telemetry."""
+        self._voice.say_power(board, self._meter.live(), self._books.order_joules())
+
+    def tend(self) -> None:
+        """Now and then."""
+        self._child.tend()
+
+    def close(self) -> None:
+        """The process ends."""
+        self._child.close()
+        self._cargo.clear()
+
+    def _do(self, effect: Effect, board: Board, now: float) -> None:
+        acts: dict[Act, Callable[[], object]] = {
+            Act.OPEN: lambda: self._open(board, now),
+            Act.LOSE: self._books.lose,
+            Act.CLOSE: lambda: self._close(board, effect.about, now),
+            Act.CLOSED_AGAIN: self._closed_again,
+            Act.FETCH: lambda: self._fetch(board),
+            Act.WANT: lambda: self._want(board),
+            Act.TRAIN: lambda: self._train(board),
+            Act.CANCEL: lambda: self._child.cancel(effect.about),
+            Act.KILL: lambda: self._kill(now),
+            Act.DESCRIBE: lambda: self._describe(effect.about),
+            Act.UPLOAD: lambda: self._upload(effect),
+            Act.DISCARD: lambda: self._cargo.discard(effect.about),
+            Act.FORGET: lambda: self._cargo.forget(effect.about),
+        }
+        acts[effect.act]()
+
+    def _open(self, board: Board, now: float) -> None:
+        self._finished, self._manifest = None, None
+        if board.order is not None and board.order.run != self._run:
+            self._run = board.order.run
+            self._meter.new_run()
+        self._books.open(board.order_id, now)
+
+    def _close(self, board: Board, order: str, now: float) -> None:
+        self._closed = self._report(board, "closed", order, now)
+        self._books.close()
+        self._voice.say_report(self._closed)
+
+    def _closed_again(self) -> None:
+        if self._closed is not None:
+            self._voice.say_report(self._closed)
+
+    def _report(self, board: Board, stage: str, order: str, now: float) -> Report:
+        parts = self._books.parts(now)
+        bare = Report(
+            board=board.board,
+            boot=board.boot,
+            order=order,
+            stage=stage,
+            term=board.term,
+            parts=parts,
+            energy=self._books.energy(),
+        )
+        done = self._finished
+        if done is None:
+            return bare
+        return replace(
+            bare,
+            samples=done.samples,
+            steps=done.steps,
+            steady=self._books.steady(done),
+            loss_sum=done.loss_sum,
+            metrics=done.metrics,
+            peak_memory_bytes=done.peak_memory_bytes,
+            behind_pace_steps=done.behind_pace_steps,
+            manifest=self._manifest,
+        )
+
+    def _fetch(self, board: Board) -> None:
+        order = _train(board)
+        try:
+            self._cargo.fetch(order.model, order.manifest)
+        except (TransferError, OSError) as error:
+            self._queue.put(events.ModelFailed(order.model, f"model {order.model}: {error}"))
+
+    def _want(self, board: Board) -> None:
+        self._voice.say_want(board, _train(board).model, self._cargo.missing())
+
+    def _train(self, board: Board) -> None:
+        order = _train(board)
+        job = work.Job(
+            board=self._plan.board,
+            order=order,
+            model=str(self._cargo.model_path(order.model)),
+            update=str(self._cargo.update_path(order.order)),
+            pool=self._plan.pools[order.pool],
+            folders=self._plan.folders,
+            threads=self._plan.threads,
+            emulate=self._plan.emulate,
+            seconds_per_sample=self._pace,
+        )
+        try:
+            self._child.train(job)
+        except OSError as error:
+            self._queue.put(events.Broke(order.order, f"the training process cannot be started: {error}"))
+
+    def _kill(self, now: float) -> None:
+        self._child.kill()
+        self._activity.end(now)
+
+    def _describe(self, order: str) -> None:
+        """Hashing takes a second for 100 MB; the loop goes on meanwhile."""
+
+        def hash_it() -> None:
+            try:
+                manifest = self._cargo.describe(order, self._max_packet_bytes())
+                self._queue.put(UpdateReady(order, manifest))
+            except (TransferError, OSError) as error:
+                self._queue.put(UpdateReady(order, None, str(error)))
+
+        threading.Thread(target=hash_it, name="edged-hash", daemon=True).start()
+
+    def _upload(self, effect: Effect) -> None:
+        self._cargo.upload(effect.about, effect.ranges, effect.window)
+
+    def _know_rival(self, board: Board) -> None:
+        rival = f"{board.rival.host or '?'} at {board.rival.address or '?'}" if board.rival else ""
+        if rival != self._rival:
+            self._rival = rival
+            self._voice.change_birth(rival=rival)
+
+
+def _train(board: Board) -> Train:
+    """The active order, which the state machine has seen to be one to train."""
+    assert isinstance(board.order, Train)
+    return board.order

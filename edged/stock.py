@@ -1,0 +1,97 @@
+"""What this board can train, asked of a child process: tasks are code, and torch's record is large.
+
+The agent imports none of it. One bad task or pool is an error of its own, never the end of the list.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from queue import SimpleQueue
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from edged import __version__, regimes
+from edged.events import Inventory
+from edged.messages import PoolOffer
+
+STOCK_SECONDS = 300.0
+
+
+class Stock(Struct, frozen=True):
+    """`can` for the state machine; `offer` are fields of the birth."""
+
+    can: Inventory
+    offer: dict[str, Any]
+
+
+class _Info(Struct, frozen=True):
+    samples: int
+    fingerprint: str
+
+
+class _Pool(Struct, frozen=True):
+    info: _Info | None = None
+    tasks: tuple[str, ...] = ()
+    error: str = ""
+
+
+class _Listing(Struct, frozen=True):
+    """The part of `edged.pools.Inventory` that a birth needs; importing that would import every task."""
+
+    tasks: dict[str, str] = {}
+    task_errors: dict[str, str] = {}
+    pools: dict[str, _Pool] = {}
+    torch: str | None = None
+
+
+def take_stock(pools: Mapping[str, str], folders: tuple[str, ...], queue: SimpleQueue[object]) -> None:
+    """Ask in a thread; a Stock comes on the queue."""
+
+    def ask() -> None:
+        queue.put(stock_of(_ask(pools, folders)))
+
+    threading.Thread(target=ask, name="edged-stock", daemon=True).start()
+
+
+def stock_of(listing: _Listing) -> Stock:
+    """What is offered: a pool without a readable task is listed with its error, and not offered."""
+    usable = {name: pool.info.fingerprint for name, pool in listing.pools.items() if pool.info is not None}
+    offers = {
+        name: PoolOffer(
+            fingerprint=pool.info.fingerprint if pool.info else "",
+            samples=pool.info.samples if pool.info else 0,
+            tasks=pool.tasks,
+            error=pool.error[:2000],
+        )
+        for name, pool in listing.pools.items()
+    }
+    versions = {"edged": __version__, "python": sys.version.split()[0]}
+    if listing.torch:
+        versions["torch"] = listing.torch
+    errors = {name: text[:2000] for name, text in listing.task_errors.items()}
+    offer = {"tasks": listing.tasks, "task_errors": errors, "pools": offers, "versions": versions}
+    return Stock(Inventory(listing.tasks, usable, regimes.names()), offer)
+
+
+def _ask(pools: Mapping[str, str], folders: tuple[str, ...]) -> _Listing:
+    request = json.dumps({"pools": dict(pools), "folders": list(folders)})
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "edged.pools"],
+            input=request.encode(),
+            stdout=subprocess.PIPE,
+            timeout=STOCK_SECONDS,
+            check=False,
+        )
+        if done.returncode == 0:
+            return msgspec.json.decode(done.stdout, type=_Listing)
+        fault = f"exit code {done.returncode}; its words are in this board's log"
+    except (OSError, subprocess.TimeoutExpired, msgspec.DecodeError) as error:
+        fault = str(error)
+    return _Listing(task_errors={"inventory": f"tasks and pools cannot be listed: {fault}"})
