@@ -5,7 +5,7 @@ see a non-finite number. Every time is a duration in seconds. Weights travel as 
 """
 
 import math
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, overload
 
 import msgspec
 from msgspec import Meta, Struct
@@ -15,7 +15,8 @@ MAX_JSON_BYTES = 1 << 20
 
 Id = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 """A fleet, board, run, pool or client id: safe in a topic, a file name and an access list."""
-OrderId = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}\.\d{1,9}\.[a-z0-9][a-z0-9_-]{0,62}\.\d{1,9}$")]
+_ID = r"[a-z0-9][a-z0-9_-]{0,62}"
+OrderId = Annotated[str, Meta(pattern=rf"^{_ID}\.\d{{1,9}}\.{_ID}\.\d{{1,9}}$")]
 """run.round.board.attempt"""
 Version = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}\.\d{1,9}$")]
 """run.merges: the n-th merged model of a run; n = 0 is the initial one."""
@@ -340,7 +341,11 @@ def encode(message: Struct) -> bytes:
     return msgspec.json.encode(message)
 
 
-def decode(kind: type[T], payload: bytes) -> T:
+@overload
+def decode(kind: type[T], payload: bytes) -> T: ...
+@overload
+def decode(kind: Any, payload: bytes) -> Any: ...
+def decode(kind: Any, payload: bytes) -> Any:
     """The message of that kind, or MessageError with the dotted path of what is wrong."""
     if len(payload) > MAX_JSON_BYTES:
         raise MessageError(f"{len(payload)} bytes, more than the {MAX_JSON_BYTES} that a message may have")

@@ -49,7 +49,8 @@ _FIELDS = {
 
 
 def _regex(pattern: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"<(\w+)>", lambda m: f"(?P<{m.group(1)}>{_FIELDS[m.group(1)]})", pattern) + r"\Z")
+    named = re.sub(r"<(\w+)>", lambda m: f"(?P<{m.group(1)}>{_FIELDS[m.group(1)]})", pattern)
+    return re.compile(named + r"\Z")
 
 
 _REGEXES = {route.name: _regex(route.pattern) for route in ROUTES}
@@ -90,7 +91,8 @@ class Topics(Struct, frozen=True):
 
     def filter(self, name: str, **fields: str | int) -> str:
         """The subscription filter of a route: fields not given become +."""
-        return f"{self.root}/" + re.sub(r"<(\w+)>", lambda m: str(fields.get(m.group(1), "+")), route(name).pattern)
+        rest = re.sub(r"<(\w+)>", lambda m: str(fields.get(m.group(1), "+")), route(name).pattern)
+        return f"{self.root}/{rest}"
 
     def parse(self, topic: str) -> Address | None:
         """The parts of a topic of this fleet, or None where it is none of ours."""
