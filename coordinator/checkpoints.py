@@ -53,6 +53,15 @@ class Checkpoints:
                 path.unlink(missing_ok=True)
 
 
+def sync_file(path: Path) -> None:
+    """Wait until the disk has the file. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sync_folder(folder: Path) -> None:
     """Make a rename inside the folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

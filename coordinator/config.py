@@ -83,7 +83,7 @@ class Updates(Struct, frozen=True, forbid_unknown_fields=True):
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """All of coordinator.toml."""
 
-    fleet: Id = "edged"
+    fleet: Id = "main"
     broker: Broker = Broker()
     store: StoreOptions = StoreOptions()
     tasks: Tasks = Tasks()
@@ -105,7 +105,7 @@ SAMPLE: Final = f"""\
 # edged-coordinator: /etc/edged/coordinator.toml. Every key may be left out; the values here are the defaults.
 
 # Boards and coordinator of one fleet meet below edged/v1/<fleet>.
-fleet = "edged"
+fleet = "main"
 
 [broker]
 host = "localhost"

@@ -24,7 +24,7 @@ NICE = 10
 
 
 class Prepare(Struct, frozen=True, tag_field="do", tag="prepare"):
-    """Find the task, check its options, look at the pool (path None: none here), write version 0 to `target`."""
+    """Find the task, check its options, look at the pool (path None: not here), write version 0 to `target`."""
 
     id: int
     task: str

@@ -38,7 +38,7 @@ class History:
     def runs(self) -> list[dict[str, Any]]:
         """All runs, newest first, with their settings and how many rounds are recorded."""
         rows = self._connection.execute(
-            "SELECT run, at, ended, reason, complete, task_hash, settings, "
+            "SELECT run, at, ended, reason, complete, task_hash, task_source, settings, "
             "(SELECT count(*) FROM rounds WHERE rounds.run = runs.run) "
             "FROM runs ORDER BY at DESC, rowid DESC"
         )
@@ -50,10 +50,11 @@ class History:
                 "reason": reason,
                 "complete": None if complete is None else bool(complete),
                 "task_hash": task_hash,
+                "task_source": source,
                 "settings": msgspec.json.decode(settings),
                 "rounds": rounds,
             }
-            for run, at, ended, reason, complete, task_hash, settings, rounds in rows
+            for run, at, ended, reason, complete, task_hash, source, settings, rounds in rows
         ]
 
     def newest_run(self) -> str | None:
@@ -66,6 +67,15 @@ class History:
         row = self._connection.execute(
             "SELECT run FROM runs JOIN states USING (run) WHERE ended IS NULL ORDER BY runs.at DESC LIMIT 1"
         ).fetchone()
+        return row[0] if row else None
+
+    def known(self, run: str) -> bool:
+        """True for the name of a run in the store."""
+        return self._connection.execute("SELECT 1 FROM runs WHERE run = ?", (run,)).fetchone() is not None
+
+    def task_source(self, run: str) -> str | None:
+        """The file that the run's task was found in."""
+        row = self._connection.execute("SELECT task_source FROM runs WHERE run = ?", (run,)).fetchone()
         return row[0] if row else None
 
     def state(self, run: str) -> bytes | None:

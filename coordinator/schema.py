@@ -13,7 +13,7 @@ MIGRATIONS: Final = (
     CREATE TABLE starts (term INTEGER PRIMARY KEY, boot TEXT NOT NULL, host TEXT NOT NULL, at REAL NOT NULL);
     CREATE TABLE runs (
         run TEXT PRIMARY KEY, at REAL NOT NULL, ended REAL, reason TEXT NOT NULL DEFAULT '', complete INTEGER,
-        task_hash TEXT NOT NULL, settings TEXT NOT NULL
+        task_hash TEXT NOT NULL, task_source TEXT NOT NULL, settings TEXT NOT NULL
     );
     CREATE TABLE states (run TEXT PRIMARY KEY REFERENCES runs, at REAL NOT NULL, state TEXT NOT NULL);
     CREATE TABLE rounds (

@@ -77,13 +77,15 @@ class Store:
             connection.execute("INSERT INTO starts VALUES (?, ?, ?, ?)", (term, boot, host, self._clock()))
         return term
 
-    def add_run(self, run: str, settings: RunSettings, task_hash: str) -> None:
-        """A new run. Raises StoreError for a name that is taken."""
-        values = (run, self._clock(), task_hash, msgspec.json.encode(settings).decode())
+    def add_run(self, run: str, settings: RunSettings, task_hash: str, task_source: str) -> None:
+        """A new run; `task_source` is the task's file. Raises StoreError for a name that is taken."""
+        values = (run, self._clock(), task_hash, task_source, msgspec.json.encode(settings).decode())
         with self._transaction() as connection:
             if connection.execute("SELECT 1 FROM runs WHERE run = ?", (run,)).fetchone():
                 raise StoreError(f"run {run} is in the store already; give another --name")
-            connection.execute("INSERT INTO runs (run, at, task_hash, settings) VALUES (?, ?, ?, ?)", values)
+            connection.execute(
+                "INSERT INTO runs (run, at, task_hash, task_source, settings) VALUES (?, ?, ?, ?, ?)", values
+            )
 
     def end_run(self, run: str, reason: str, complete: bool) -> None:
         """The run is over: it will not be resumed."""

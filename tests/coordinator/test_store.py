@@ -41,7 +41,7 @@ def test_a_lost_store_goes_above_the_term_that_the_broker_remembers(store: Store
 
 
 def test_rows_and_state_come_back(store: Store) -> None:
-    store.add_run("r1", SETTINGS, "h")
+    store.add_run("r1", SETTINGS, "h", "t.py")
     rows = [round_row(1, makespan_seconds=2.5)]
     rows += [Row("r1", "board_round", {"round": 1, "board": board, "joules": None}) for board in "ba"]
     rows += [Row("r1", "control", {"who": "me", "action": "weights"}) for _ in range(2)]
@@ -69,7 +69,7 @@ def test_the_last_rounds_come_oldest_first(store: Store) -> None:
 
 
 def test_a_finished_run_is_not_resumed(store: Store) -> None:
-    store.add_run("r1", SETTINGS, "h")
+    store.add_run("r1", SETTINGS, "h", "t.py")
     store.save(state=("r1", b"{}"))
     store.end_run("r1", "all rounds done", True)
     assert store.history.unfinished_run() is None
@@ -77,13 +77,13 @@ def test_a_finished_run_is_not_resumed(store: Store) -> None:
 
 
 def test_a_name_is_used_once(store: Store) -> None:
-    store.add_run("r1", SETTINGS, "h")
+    store.add_run("r1", SETTINGS, "h", "t.py")
     with pytest.raises(StoreError, match="another --name"):
-        store.add_run("r1", SETTINGS, "h")
+        store.add_run("r1", SETTINGS, "h", "t.py")
 
 
 def test_a_save_that_fails_keeps_nothing_of_it(store: Store) -> None:
-    store.add_run("r1", SETTINGS, "h")
+    store.add_run("r1", SETTINGS, "h", "t.py")
     store.save([round_row(1)], state=("r1", b'{"round":1}'))
     with pytest.raises(StoreError):
         store.save([round_row(2)], state=("no-such-run", b"{}"))
@@ -94,7 +94,7 @@ def test_a_save_that_fails_keeps_nothing_of_it(store: Store) -> None:
 
 def test_a_full_disk_is_said_and_loses_nothing(store: Store) -> None:
     """SQLite's own page limit gives the error that a full disk gives."""
-    store.add_run("r1", SETTINGS, "h")
+    store.add_run("r1", SETTINGS, "h", "t.py")
     store.save([round_row(1)], state=("r1", b'{"round":1}'))
     pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
     store._connection.execute(f"PRAGMA max_page_count = {pages}")
@@ -167,7 +167,7 @@ from coordinator.store import Row, Store
 from edged.controls import RunSettings
 store = Store(Path(sys.argv[1]))
 if not store.history.runs():
-    store.add_run("r1", RunSettings(task="t", pool="p", budget=1, rounds=1), "h")
+    store.add_run("r1", RunSettings(task="t", pool="p", budget=1, rounds=1), "h", "t.py")
 for n in range(int(sys.argv[2]), 100_000):
     store.save([Row("r1", "round", {"round": n})], state=("r1", b'{"round":%d}' % n))
     print(n, flush=True)

@@ -1,0 +1,180 @@
+"""Answers what operators ask: changes are checked here, told with the round they hold from, and passed on.
+
+A refusal names the allowed values. What a change does to the run is `wishes`'.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import structs
+
+from coordinator import allocation, views
+from coordinator import events as ev
+from coordinator.controller import NAMED_WEIGHTS, Weights
+from coordinator.controller.policies import find
+from coordinator.rounds import Rounds
+from coordinator.runs import RunError
+from edged import controls as ask
+from edged.controls import Reply, Request
+
+if TYPE_CHECKING:
+    from coordinator.server import Server
+
+NO_RUN = "no run is going on; start one with `edged-coordinator run`"
+
+
+class RefusalError(ValueError):
+    """It is not done; the text says why and what would be."""
+
+
+def answer(server: "Server", request: Request) -> Reply:
+    """The reply to a request, whatever it is; the change is under way when this returns."""
+    try:
+        return structs.replace(_answer(server, request), id=request.id)
+    except (RefusalError, RunError) as error:
+        return Reply(request.id, False, str(error))
+
+
+def _answer(server: "Server", request: Request) -> Reply:
+    do, who = request.do, request.who or request.client
+    match do:
+        case ask.Start():
+            run = server.runs.start(do.settings, who)
+            return _yes(f"run {run} is being prepared", 1, run=run)
+        case ask.SetWeights():
+            return _weights(server, do, who)
+        case ask.SetPolicy():
+            return _policy(server, do, who)
+        case ask.Drain() | ask.Readmit() | ask.Forget():
+            return _admission(server, do)
+        case ask.Stop() | ask.Pause() | ask.Resume():
+            return _hold(server, do, who)
+        case ask.GetStatus():
+            return _yes("", data=views.status(server))
+        case ask.GetBoards():
+            return _yes("", boards=server.boards.rows())
+        case ask.GetRounds():
+            return _rounds(server, do)
+        case ask.GetRuns():
+            return _yes("", runs=server.store.history.runs())
+
+
+def _yes(text: str, from_round: int | None = None, data: dict[str, Any] | None = None, **more: Any) -> Reply:
+    return Reply("-", True, text, from_round, data={**(data or {}), **more})
+
+
+def _present(server: "Server") -> Rounds:
+    if server.rounds is None or server.rounds.state.phase == "done":
+        if server.runs.beginning is not None:
+            raise RefusalError(f"run {server.runs.beginning} is still being prepared: ask again in a moment")
+        raise RefusalError(NO_RUN)
+    return server.rounds
+
+
+def _weights(server: "Server", do: ask.SetWeights, who: str) -> Reply:
+    rounds = _present(server)
+    control, next_round = rounds.state.control, rounds.state.round + 1
+    if do.w_e is None and do.w_t is None:
+        text = f"w_t {control.w_t:g}, w_e {control.w_e:g}, policy {control.policy}"
+        return _yes(text, w_t=control.w_t, w_e=control.w_e, policy=control.policy, shares=control.shares)
+    try:
+        weights = Weights.of(do.w_e, do.w_t)
+        would = rounds.preview(weights)
+    except ValueError as error:
+        raise RefusalError(str(error)) from None
+    before = dict(control.shares)
+    server.feed(ev.Weigh(weights.w_t, weights.w_e, who))
+    text = f"w_t {weights.w_t:g}, w_e {weights.w_e:g} from round {next_round} on"
+    if "w_e" not in {field.name for field in structs.fields(find(control.policy).Options)}:
+        text += f"; policy {control.policy} does not use them"
+    shares = would.shares if would else {}
+    return _yes(
+        text,
+        next_round,
+        w_t=weights.w_t,
+        w_e=weights.w_e,
+        present=before,
+        shares=shares,
+        reason=would.reason if would else "no board has a share yet",
+    )
+
+
+def _policy(server: "Server", do: ask.SetPolicy, who: str) -> Reply:
+    rounds = _present(server)
+    control, next_round = rounds.state.control, rounds.state.round + 1
+    if (do.name.endswith(".py") or "/" in do.name) and not server.trusted:
+        raise RefusalError(f"{do.name}: over the broker a policy is given by name")
+    named = NAMED_WEIGHTS.get(do.name)
+    other = structs.replace(control, policy=do.name, options=do.options, carry={})
+    if named is not None:
+        other = structs.replace(other, w_t=named.w_t, w_e=named.w_e)
+    try:
+        allocation.options_of(other)
+        regimes = find(do.name).REGIMES
+        boards = tuple(sorted(control.shares))
+        s = rounds.state
+        would = allocation.allocate(other, boards, s.settings.budget, next_round, s.batch) if boards else None
+    except (ValueError, msgspec.ValidationError) as error:
+        raise RefusalError(str(error)) from None
+    if s.settings.regime not in regimes:
+        raise RefusalError(
+            f"policy {do.name} does not work in regime {s.settings.regime}, but in {', '.join(regimes)}"
+        )
+    server.feed(ev.Choose(do.name, do.options, who))
+    if named is not None:
+        server.feed(ev.Weigh(named.w_t, named.w_e, who))
+    return _yes(
+        f"policy {do.name} from round {next_round} on",
+        next_round,
+        policy=do.name,
+        present=dict(control.shares),
+        shares=would.shares if would else {},
+        reason=would.reason if would else "no board has a share yet",
+    )
+
+
+def _admission(server: "Server", do: ask.Drain | ask.Readmit | ask.Forget) -> Reply:
+    seen = server.fleet.boards.get(do.board)
+    if seen is None and do.board not in server.counters.boards():
+        known = ", ".join(sorted(server.fleet.boards)) or "none"
+        raise RefusalError(f"no board {do.board} is known; known are: {known}")
+    if isinstance(do, ask.Forget):
+        if seen is not None and seen.birth.link == "up":
+            raise RefusalError(
+                f"{do.board} is connected: drain it, or stop its service before it is forgotten"
+            )
+        if server.runs.active:
+            server.feed(ev.Admission(do.board, "forget"))
+        server.boards.forget(do.board)
+        return _yes(f"{do.board} is forgotten")
+    rounds = _present(server)
+    what = "drain" if isinstance(do, ask.Drain) else "readmit"
+    if (do.board in rounds.state.drained) == (what == "drain"):
+        raise RefusalError(f"{do.board} is {'drained already' if what == 'drain' else 'not drained'}")
+    server.feed(ev.Admission(do.board, what))
+    text = "gets no samples" if what == "drain" else "takes part again"
+    return _yes(f"{do.board} {text} from round {rounds.state.round + 1} on", rounds.state.round + 1)
+
+
+def _hold(server: "Server", do: ask.Stop | ask.Pause | ask.Resume, who: str) -> Reply:
+    rounds = _present(server)
+    state = rounds.state
+    if isinstance(do, ask.Stop):
+        server.feed(ev.Halt(f"stopped by {who}"))
+        return _yes(f"run {state.run} is stopped with {state.accepted:,} samples accepted", state.round)
+    paused = isinstance(do, ask.Pause)
+    if paused == state.paused:
+        raise RefusalError(f"run {state.run} is {'paused already' if paused else 'not paused'}")
+    server.feed(ev.Hold(paused, who))
+    text = "no round begins after the running one" if paused else "goes on"
+    return _yes(f"run {state.run}: {text}", state.round + 1)
+
+
+def _rounds(server: "Server", do: ask.GetRounds) -> Reply:
+    history = server.store.history
+    run = do.run or (server.rounds.state.run if server.rounds else history.newest_run())
+    if run is None:
+        raise RefusalError("the store has no run yet")
+    if not history.known(run):
+        raise RefusalError(f"the store has no run {run}; `edged-coordinator runs` lists them")
+    return _yes("", data=views.rounds(history, run, min(do.last, views.MOST_ROUNDS)))

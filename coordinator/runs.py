@@ -1,0 +1,192 @@
+"""How a run comes to be: checked, prepared by the evaluation process, begun; or taken up after a restart.
+
+What happens within it is `rounds`'. Here stands also which of its model files may go.
+"""
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec import structs
+
+from coordinator import events as ev
+from coordinator.controller import NAMED_WEIGHTS
+from coordinator.controller.policies import find
+from coordinator.evaluate import Answer, Foundation
+from coordinator.evaluations import Beginning, Source
+from coordinator.rounds import Rounds
+from coordinator.run import RunState, begin
+from coordinator.store import Row, StoreError
+from edged import tasks
+from edged.controls import RunSettings
+from edged.messages import Manifest
+from edged.transfers import TransferError, chunk_bytes_for
+
+if TYPE_CHECKING:
+    from coordinator.server import Server
+
+LOG = logging.getLogger(__name__)
+REGIMES: Final = ("pma",)
+"""Whose rounds the coordinator knows."""
+
+
+class RunError(ValueError):
+    """A run cannot begin; the text says why and what to do."""
+
+
+class Runs:
+    """The runs of one coordinator, one at a time."""
+
+    def __init__(self, server: "Server") -> None:
+        self._server = server
+        self._sources: dict[str, Source] = {}
+        self.beginning: str | None = None
+        """The run that is being prepared."""
+        self.failure = ""
+        """Why the run that was asked for last did not begin."""
+
+    @property
+    def active(self) -> bool:
+        """True while a run is prepared or not over."""
+        rounds = self._server.rounds
+        return self.beginning is not None or (rounds is not None and rounds.state.phase != "done")
+
+    def start(self, settings: RunSettings, who: str) -> str:
+        """Ask for a run and return its name; it begins when it is prepared. Raises RunError."""
+        if self.active:
+            rounds = self._server.rounds
+            present = self.beginning or (rounds.state.run if rounds else "")
+            raise RunError(f"run {present} is not over: wait for it or `edged-coordinator stop` it")
+        settings = self._checked(settings)
+        run = settings.name or _name(settings.task)
+        if self._server.store.history.known(run):
+            raise RunError(f"run {run} is in the store already; give another --name")
+        try:
+            chunk_bytes = min(settings.chunk_bytes, chunk_bytes_for(self._server.link.max_packet_bytes))
+        except TransferError as error:
+            raise RunError(str(error)) from None
+        self.beginning, self.failure = run, ""
+        self._server.evaluations.prepare(Beginning(run, settings, who), chunk_bytes)
+        self._server.herald.change()
+        return run
+
+    def prepared(self, beginning: Beginning, answer: Answer, now: float) -> None:
+        """The first model is there, or why not."""
+        self.beginning = None
+        try:
+            if answer.foundation is None:
+                raise RunError(answer.error)
+            self._begin(beginning, answer.foundation, now)
+        except (ValueError, StoreError) as error:
+            self.failure = f"run {beginning.run} could not begin: {error}"
+            LOG.error("%s", self.failure)
+            self._server.tell("failed", {"run": beginning.run, "reason": str(error)})
+        self._server.herald.change()
+
+    def resume(self, now: float) -> None:
+        """Take up the newest run that is not over, where the store left it."""
+        store = self._server.store
+        run = store.history.unfinished_run()
+        if run is None:
+            return
+        text = store.history.state(run)
+        assert text is not None
+        try:
+            state = msgspec.json.decode(text, type=RunState)
+        except msgspec.DecodeError as error:
+            reason = f"its stored state is of another version of this program ({error})"
+            LOG.error("run %s cannot be taken up again: %s", run, reason)
+            store.end_run(run, reason, False)
+            return
+        s = state.settings
+        source = store.history.task_source(run) or s.task
+        self._sources[run] = Source(source, s.options, s.pool)
+        LOG.warning("run %s goes on in round %d", run, state.round)
+        self._server.rounds = Rounds(state, self._server.fleet, self._server.host)
+        self._server.feed(ev.Restored(self._server.term, self._server.boot))
+
+    def measure(self, effect: ev.Evaluate) -> list[Row]:
+        """Have a version measured; rows of measurements that are skipped for it."""
+        source = self._sources.get(effect.run)
+        if source is None:
+            return []
+        return self._server.evaluations.measure(source, effect.run, effect.round, effect.version)
+
+    def prune(self) -> None:
+        """Remove model files that nobody will want."""
+        rounds = self._server.rounds
+        if rounds is not None:
+            keep = self._server.config.store.keep_checkpoints
+            needed = {rounds.state.version, *self._server.evaluations.needed()}
+            self._server.store.checkpoints.prune(rounds.state.run, keep, needed)
+
+    def _checked(self, settings: RunSettings) -> RunSettings:
+        """What can be judged before the task is loaded. Files are run only where the asker is trusted."""
+        files = [name for name in (settings.task, settings.policy) if name.endswith(".py") or "/" in name]
+        if files and not self._server.trusted:
+            raise RunError(
+                f"{files[0]}: over the broker a task or policy is given by name; copy a task's file to "
+                f"{self._server.config.tasks.folder} on the coordinator and on each board"
+            )
+        try:
+            tasks.source_of(settings.task, self._server.task_folders)
+        except tasks.TaskError as error:
+            raise RunError(str(error)) from None
+        named = NAMED_WEIGHTS.get(settings.policy)
+        if named is not None:
+            settings = structs.replace(settings, w_t=named.w_t, w_e=named.w_e)
+        if settings.regime not in REGIMES:
+            raise RunError(f"regime {settings.regime!r}: this coordinator has {', '.join(REGIMES)}")
+        try:
+            begin(_rehearsal(settings), 1, "rehearsal")
+            policy = find(settings.policy)
+        except ValueError as error:
+            raise RunError(str(error)) from None
+        if settings.regime not in policy.REGIMES:
+            raise RunError(
+                f"policy {policy.NAME} does not work in regime {settings.regime}, but in "
+                f"{', '.join(policy.REGIMES)}"
+            )
+        return settings
+
+    def _begin(self, beginning: Beginning, found: Foundation, now: float) -> None:
+        server, defaults = self._server, found.defaults
+        s = beginning.settings
+        settings = structs.replace(
+            s,
+            task=found.name,
+            name=beginning.run,
+            batch=s.batch or defaults.batch,
+            learning_rate=defaults.learning_rate if s.learning_rate is None else s.learning_rate,
+            optimizer=s.optimizer or defaults.optimizer,
+            momentum=defaults.momentum if s.momentum is None else s.momentum,
+            weight_decay=defaults.weight_decay if s.weight_decay is None else s.weight_decay,
+        )
+        prepared = ev.Prepared(
+            beginning.run, settings, found.task_hash, found.manifest, found.fingerprint, found.pool_samples
+        )
+        rounds = Rounds(begin(prepared, server.term, server.boot), server.fleet, server.host)
+        server.store.add_run(beginning.run, settings, found.task_hash, found.source)
+        self._sources[beginning.run] = Source(found.source, settings.options, settings.pool)
+        server.rounds = rounds
+        row: dict[str, Any] = {"run": beginning.run, "from_round": 1, "who": beginning.who, "what": "start"}
+        server.execution.keep(Row(beginning.run, "control", row))
+        server.tell("begun", {"run": beginning.run, "settings": msgspec.to_builtins(settings)})
+        if found.pool_error and settings.evaluate:
+            server.note(ev.Note("-", "unevaluated_runs", f"run {beginning.run}: {found.pool_error}"))
+        server.feed(prepared)
+
+
+def _rehearsal(settings: RunSettings) -> ev.Prepared:
+    """A beginning with settings that the task has not completed yet, to see what is wrong with the others."""
+    whole = structs.replace(settings, batch=settings.batch or 1, learning_rate=settings.learning_rate or 0.0)
+    return ev.Prepared("rehearsal", whole, "", Manifest(1, 1, "0" * 64), None, None)
+
+
+def _name(task: str) -> str:
+    stem = task.rpartition("/")[2].removesuffix(".py").lower()
+    stem = (
+        "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in stem).strip("-_") or "run"
+    )
+    return f"{stem[:40]}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"

@@ -1,0 +1,318 @@
+"""The coordinator: one loop over one queue of messages, acknowledgements, results and time.
+
+It decides nothing about a run (`rounds` does) and blocks on nothing but the queue and the store. Whatever an
+event brings about, the loop goes on: an unexpected exception is logged with its event, counted and shown.
+"""
+
+import logging
+import secrets
+import socket
+from collections import deque
+from pathlib import Path
+from queue import Empty
+from typing import Any, Final
+
+from msgspec import structs
+
+from coordinator import events as ev
+from coordinator.answers import answer
+from coordinator.boards import Boards
+from coordinator.collection import Collection
+from coordinator.config import Config
+from coordinator.counters import Counters
+from coordinator.distribution import Distribution
+from coordinator.evaluate import Answer
+from coordinator.evaluations import Beginning, Evaluations
+from coordinator.execution import Execution
+from coordinator.fleet import Fleet
+from coordinator.herald import Herald
+from coordinator.reception import SUBSCRIPTIONS, BadRequest, Chunk, Received, Reception
+from coordinator.rounds import Rounds
+from coordinator.runs import Runs
+from coordinator.store import Row, Store
+from coordinator.tools import Follow, Tools
+from coordinator.workers import Done
+from edged import link as wire
+from edged.controls import Reply, Request
+from edged.messages import Birth, FleetState, Grant, Manifest, Order, Power, Report, State, Want, encode
+from edged.topics import Topics
+
+LOG = logging.getLogger(__name__)
+WAKE_SECONDS: Final = 0.5
+FLUSH_SECONDS: Final = 5.0
+MOST_AT_ONCE: Final = 64
+"""Events taken between two looks at the clock."""
+
+
+class Stop:
+    """Put into the queue, it ends the loop."""
+
+
+class Server:
+    """`trusted`: whoever starts runs may name files of this machine (a run in the foreground)."""
+
+    def __init__(
+        self,
+        config: Config,
+        store: Store,
+        tools: Tools | None = None,
+        *,
+        follow: Follow | None = None,
+        trusted: bool = False,
+        above_term: int = 0,
+    ) -> None:
+        self.config, self.store, self.tools = config, store, tools or Tools()
+        self.trusted = trusted
+        self.boot, self.host = f"c{secrets.token_hex(8)}", socket.gethostname()
+        self.term = store.raise_term(self.boot, self.host, above_term)
+        self.topics = Topics(config.fleet)
+        self.fleet = Fleet()
+        self.rounds: Rounds | None = None
+        self.deposed = ""
+        """Why another coordinator took over; then the loop has ended."""
+        self._follow = follow
+        self._inbox: deque[ev.Event] = deque()
+        self._feeding = self._stopping = False
+        self._woken_seconds = self._flushed_seconds = float("-inf")
+        self.counters = Counters(store.history.counters())
+        self.herald = Herald(self.topics, FleetState(self.boot, self.term, "up", self.host))
+        link_config = config.broker.link(f"edged-{config.fleet}-coordinator")
+        self.link = self.tools.make_link(link_config, self.herald.announcement)
+        self.work = self.tools.crew(self.link.events.put)
+        self._examiner = self.tools.examiner(self.link.events.put)
+        pools = {name: pool.path for name, pool in config.data.items()}
+        self.evaluations = Evaluations(self._examiner.ask, store.checkpoints, pools, self.task_folders)
+        self.reception = Reception(self.topics, self.note)
+        self.boards = Boards(self)
+        self.runs = Runs(self)
+        self.execution = Execution(self)
+        self.distribution = Distribution(self._publish_chunk, self._present_model, self.note)
+        self.collection = Collection(
+            store.checkpoints,
+            self.work,
+            self._grant,
+            self._happened,
+            boot=self.boot,
+            term=self.term,
+            norm_bound=config.updates.norm_bound,
+            at_once=config.updates.boards_at_once,
+        )
+
+    @property
+    def task_folders(self) -> tuple[Path, ...]:
+        """Where tasks of the owner are looked for."""
+        return (Path(self.config.tasks.folder),)
+
+    @property
+    def now(self) -> float:
+        """Monotonic seconds."""
+        return self.tools.clock()
+
+    @property
+    def idle(self) -> bool:
+        """No run is going on and nothing about the last one is open."""
+        return not self.runs.active and not self.evaluations.open and not self.execution.problem
+
+    def start(self) -> None:
+        """Take up an unfinished run and connect, in the background."""
+        self.runs.resume(self.now)
+        for name in SUBSCRIPTIONS:
+            self.link.subscribe(self.topics.filter(name), 0 if name == "power" else 1)
+        self.link.start()
+
+    def step(self, timeout_seconds: float | None = None) -> None:
+        """Wait until an event comes or something is due (so long at most); handle it, do what is due."""
+        wait = max(0.0, self._due() - self.now)
+        wait = wait if timeout_seconds is None else min(wait, timeout_seconds)
+        try:
+            self._take(self.link.events.get(timeout=wait) if wait else self.link.events.get_nowait())
+            for _ in range(MOST_AT_ONCE):
+                self._take(self.link.events.get_nowait())
+        except Empty:
+            pass
+        self._guarded(self._tick, self.now)
+
+    def run(self) -> None:
+        """Loop until `stop`, or until another coordinator took over (`deposed` says which)."""
+        while not self._stopping:
+            self.step()
+
+    def stop(self) -> None:
+        """End the loop; may be called from anywhere. A run that is not over goes on at the next start."""
+        self.link.events.put(Stop())
+
+    def close(self) -> None:
+        """Say goodbye to the broker and give everything up."""
+        self.execution.flush(self.now)
+        self.link.close()
+        self.distribution.close()
+        self._examiner.close()
+        self.work.close()
+        self.store.close()
+
+    def feed(self, event: ev.Event) -> None:
+        """Tell the run, and carry out what it answers; events that come of this follow afterwards."""
+        self._inbox.append(event)
+        if self._feeding:
+            return
+        self._feeding = True
+        try:
+            while self._inbox:
+                self._guarded(self._handle, self._inbox.popleft())
+        finally:
+            self._feeding = False
+
+    def note(self, note: ev.Note) -> None:
+        """Count something odd."""
+        self.counters.note(note, self.now)
+
+    def tell(self, what: str, row: dict[str, Any]) -> None:
+        """Let whoever follows the run know."""
+        if self._follow is not None:
+            self._guarded(self._follow, what, row)
+
+    def send(self, board: str, message: Order) -> None:
+        """Publish an order that is not a run's."""
+        self.link.publish(self.topics.of("order", board=board), encode(message))
+
+    def fleet_state(self) -> FleetState:
+        """What everybody may know."""
+        if self.rounds is not None and self.runs.beginning is None:
+            state = self.rounds.fleet_state(self.now)
+        else:
+            phase = "idle" if self.runs.beginning is None else "preparing"
+            state = FleetState(self.boot, self.term, "up", self.host, self.runs.beginning, phase=phase)
+        reason = self.execution.problem or (self.runs.failure if not self.runs.active else "") or state.reason
+        return structs.replace(state, reason=reason[:2000], joules_basis=self.boards.bases())
+
+    def _handle(self, event: ev.Event) -> None:
+        if self.rounds is not None:
+            self.execution.carry_out(self.rounds.handle(event, self.now), self.now)
+
+    def _guarded(self, do: Any, *arguments: Any) -> None:
+        try:
+            do(*arguments)
+        except Exception as error:
+            LOG.exception("unexpected, while handling %.300r", arguments)
+            self.note(ev.Note("-", "internal_errors", f"{type(error).__name__}: {error}"))
+
+    def _take(self, item: object) -> None:
+        self._guarded(self._dispatch, item)
+
+    def _dispatch(self, item: object) -> None:
+        match item:
+            case wire.Message():
+                received = self.reception.read(item)
+                if received is not None:
+                    self._receive(received)
+            case wire.Delivered():
+                self.distribution.settled(item.token, self.now)
+            case wire.Refused():
+                if item.token is None or not self.distribution.settled(item.token, self.now):
+                    self.note(ev.Note("-", "refused_by_broker", f"{item.topic}: {item.reason}"))
+            case wire.Up():
+                LOG.info("connected to the broker")
+                self.feed(ev.OwnLink(True))
+                self.collection.reconnected(self.now)
+                self.herald.change()
+            case wire.Down():
+                LOG.warning("the connection to the broker is lost: %s", item.reason)
+                self.feed(ev.OwnLink(False))
+            case wire.Stage():
+                LOG.info("%s", item.reason)
+            case Done():
+                item.deliver()
+            case Answer():
+                self._evaluated(item)
+            case Stop():
+                self._stopping = True
+
+    def _receive(self, received: Received) -> None:
+        match received:
+            case Birth():
+                self.boards.born(received)
+            case State():
+                self.boards.heard(received)
+                self.distribution.heard(received, self.now)
+            case Power():
+                self.boards.powered(received)
+            case Report():
+                self.boards.reported(received)
+            case Want():
+                self.distribution.want(received, self.now)
+            case Chunk():
+                chunk = (received.board, received.order, received.number, received.payload)
+                self.collection.chunk(*chunk, self.now)
+            case Request():
+                self._reply(received.client, answer(self, received))
+            case BadRequest():
+                self._reply(received.client, Reply(received.id, False, f"not understood: {received.error}"))
+            case FleetState():
+                self._compare(received)
+
+    def _reply(self, client: str, reply: Reply) -> None:
+        self.link.publish(self.topics.of("reply", client=client), encode(reply))
+
+    def _compare(self, other: FleetState) -> None:
+        if other.boot == self.boot or other.link != "up":
+            return
+        text = (
+            f"a coordinator on {other.host or 'an unnamed host'} (term {other.term}) serves this fleet, too"
+        )
+        self.note(ev.Note("-", "rival_coordinators", text))
+        if (other.term, other.boot) > (self.term, self.boot):
+            self.deposed, self._stopping = text, True
+
+    def _evaluated(self, found: Answer) -> None:
+        about = self.evaluations.answered(found)
+        if isinstance(about, Beginning):
+            self.runs.prepared(about, found, self.now)
+        elif isinstance(about, Row):
+            self.execution.keep(about)
+            self.execution.flush(self.now)
+            self.tell("evaluation", about.values)
+
+    def _due(self) -> float:
+        now = self.now
+        times = [
+            self._woken_seconds + WAKE_SECONDS if self.runs.active else None,
+            self._flushed_seconds + FLUSH_SECONDS,
+            self.herald.due(),
+            self.collection.due(),
+            self.distribution.due(now),
+            self.execution.due(),
+        ]
+        return min(time for time in times if time is not None)
+
+    def _tick(self, now: float) -> None:
+        self.execution.tick(now)
+        self.collection.tick(now)
+        self.distribution.tick(now)
+        if self.runs.active and now - self._woken_seconds >= WAKE_SECONDS:
+            self._woken_seconds = now
+            self.feed(ev.Woken())
+        if now - self._flushed_seconds >= FLUSH_SECONDS:
+            self._flushed_seconds = now
+            self.execution.flush(now)
+        self.herald.tell(self.fleet_state, self.link, now)
+
+    def _grant(self, board: str, grant: Grant) -> None:
+        self.send(board, grant)
+
+    def _happened(self, event: ev.Arriving | ev.Stored | ev.Note) -> None:
+        if isinstance(event, ev.Note):
+            self.note(event)
+        else:
+            self.feed(event)
+
+    def _present_model(self, version: str) -> tuple[Path, Manifest] | None:
+        if self.rounds is None or self.rounds.state.version != version:
+            return None
+        return self.store.checkpoints.model(version), self.rounds.state.manifest
+
+    def _publish_chunk(self, board: str | None, version: str, number: int, payload: bytes) -> int:
+        if board is None:
+            topic = self.topics.of("model", version=version, chunk=number)
+        else:
+            topic = self.topics.of("board_model", board=board, version=version, chunk=number)
+        return self.link.publish(topic, payload, priority="chunk")

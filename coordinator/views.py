@@ -1,0 +1,86 @@
+"""What is going on and what was, as plain data for commands and pages; unknown figures are None."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from coordinator.history import History
+from edged import __version__
+
+if TYPE_CHECKING:
+    from coordinator.server import Server
+
+MOST_ROUNDS: Final = 200
+DECISIONS: Final = 5
+
+
+def status(server: "Server") -> dict[str, Any]:
+    """One screen: the fleet's state, the run's accounting, the last decisions, what is odd."""
+    rounds, now = server.rounds, server.now
+    link = server.link.status()
+    data: dict[str, Any] = {
+        "fleet": msgspec.to_builtins(server.fleet_state()),
+        "version": __version__,
+        "host": server.host,
+        "boot": server.boot,
+        "term": server.term,
+        "preparing": server.runs.beginning,
+        "failure": server.runs.failure,
+        "problem": server.execution.problem,
+        "link": {
+            "stage": link.stage,
+            "host": link.host,
+            "port": link.port,
+            "protocol": link.protocol,
+            "reason": link.reason,
+            "queued_messages": link.queued_messages,
+            "reconnects": link.counters.reconnects,
+        },
+        "boards": {
+            name: {"link": seen.birth.link, "lack": rounds.lack(name, now) if rounds else ""}
+            for name, seen in sorted(server.fleet.boards.items())
+        },
+        "counters": {
+            board: {name: count for name, (count, _) in server.counters.of(board).items() if count}
+            for board in server.counters.boards()
+        },
+        "odd": {name: text for name, (count, text) in server.counters.of("-").items() if count},
+        "evaluations_open": server.evaluations.open,
+        "published_bytes": dict(server.distribution.published_bytes),
+        "received_bytes": server.collection.received_bytes,
+        "run": None,
+        "decisions": [],
+        "evaluation": None,
+    }
+    if rounds is not None:
+        state, history = rounds.state, server.store.history
+        data["run"] = {
+            "run": state.run,
+            "settings": msgspec.to_builtins(state.settings),
+            "phase": state.phase,
+            "paused": state.paused,
+            "reason": state.reason,
+            "round": state.round,
+            "accepted": state.accepted,
+            "target": state.target,
+            "returned": state.queue.waiting_samples,
+            "drained": list(state.drained),
+            "model": state.version,
+        }
+        data["decisions"] = history.rows("decision", state.run, DECISIONS)
+        data["evaluation"] = next(iter(history.rows("evaluation", state.run, 1)), None)
+    return data
+
+
+def rounds(history: History, run: str, last: int) -> dict[str, Any]:
+    """The last rounds of a run, with the boards' parts of them and the held-out figures beside."""
+    rows = history.rows("round", run, last)
+    first = rows[0]["round"] if rows else 0
+    return {
+        "run": run,
+        "rounds": rows,
+        "board_rounds": history.board_rounds(run, first),
+        "evaluations": [row for row in history.rows("evaluation", run) if row["round"] >= first],
+        "decisions": [row for row in history.rows("decision", run) if row["round"] >= first],
+        "controls": history.rows("control", run),
+    }
