@@ -79,7 +79,7 @@ def reading(truth: Truth, round: int, samples: int, wait_seconds: float = 0.0) -
     )
 
 
-def known(truth: Truth, grain: int = 1, **member: Any) -> Member:
+def known(truth: Truth, grain: int = 1, round: int = 1, **member: Any) -> Member:
     """A member whose memory holds the true costs of one sample / grain."""
     tau = 1 / (truth.samples_per_second * grain)
     memory = Memory(
@@ -89,9 +89,10 @@ def known(truth: Truth, grain: int = 1, **member: Any) -> Member:
         basis=EMULATED,
         fixed_seconds=truth.fixed_seconds or None,
         fixed_joules=truth.fixed_seconds * truth.active_watts or None,
-        round=1,
-        joules_round=1,
-        participations=1,
+        round=round,
+        joules_round=round,
+        participations=round,
+        history=((grain, tau * grain, tau * grain * truth.active_watts),),
         waiting_watts=truth.waiting_watts,
     )
     return Member(truth.board, memory, resource=truth.resource, **member)
@@ -108,7 +109,7 @@ def steady(
     last: Allocation | None = None
     for number in range(2, rounds + 2):
         members = tuple(
-            known(truth, FINE, floor=floor * FINE, previous=given[truth.board]) for truth in fleet
+            known(truth, FINE, number - 1, floor=floor * FINE, previous=given[truth.board]) for truth in fleet
         )
         carry = {} if last is None else last.carry
         pool = Pool(members, budget * FINE, number, carry=carry, settings=settings)

@@ -1,0 +1,129 @@
+"""OmniLearn: a static split by given resources, then proportional control on smoothed compute times.
+
+The control in its multiplicative form, which keeps the global batch: b_k = B X_k / sum X with X_k = b_k / t_k
+(ALGORITHMS 2.2). Smoothing starts anew at each change; a board whose throughput fell after its share was
+raised gets the earlier share as its ceiling. The size of a fall that is no noise is our choice.
+"""
+
+from dataclasses import replace
+from typing import Literal
+
+from msgspec import Struct
+
+from coordinator.controller import Allocation, Carry, Need, Pool, Regime
+from coordinator.controller.costs import inverse
+from coordinator.controller.deadband import judge, words
+from coordinator.controller.memories import average
+from coordinator.controller.policies._answer import answer
+from coordinator.controller.split import check, clamped, whole
+from coordinator.controller.standing import Standing, standing
+
+NAME = "omnilearn"
+REGIMES: tuple[Regime, ...] = ("ddp", "asp")
+NEEDS: tuple[Need, ...] = ("seconds", "resources")
+
+TIME, SEEN = "smoothed time", "smoothed round"  # per sample, since the last change; round last fed from
+BEFORE, SPEED = "share before", "throughput before"  # of the last change, to learn ceilings from
+CEILING = "ceiling"
+NEVER = 10**9  # patience: this policy has none
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """`lower`, `upper` bound every share in samples; `fall` is the loss of throughput that sets a ceiling."""
+
+    mode: Literal["dynamic", "static"] = "dynamic"
+    start: Literal["equal", "resources"] = "equal"
+    deadband: float = 0.05
+    beta: float = 0.5
+    lower: int | None = None
+    upper: int | None = None
+    learn_ceilings: bool = True
+    fall: float = 0.10
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.deadband < 1 and 0 <= self.fall < 1 and 0 < self.beta <= 1):
+            raise ValueError("deadband and fall must be at least 0 and below 1, beta above 0 and at most 1")
+        if self.lower is not None and self.upper is not None and not 0 <= self.lower <= self.upper:
+            raise ValueError(f"lower = {self.lower} and upper = {self.upper} leave no share between them")
+
+
+def allocate(pool: Pool, options: Options) -> Allocation:
+    """Order of the steps as in the paper: smoothed times, new sizes, bounds, deadband."""
+    now = standing(pool)
+    now = replace(
+        now,
+        floors=[max(n, options.lower or 0) for n in now.floors],
+        caps=[n if options.upper is None else min(n, options.upper) for n in now.caps],
+    )
+    check(now.boards, now.budget, now.floors, now.caps)
+    carry = _smoothed(pool, now, options.beta)
+    notes: list[str] = []
+    by_resources = options.mode == "static" or (options.start == "resources" and not carry[TIME])
+    if by_resources:
+        costs, said = _by_resources(now, notes)
+    else:
+        costs = [carry[TIME].get(board) for board in now.boards]
+        said = "by smoothed compute time" if any(costs) else "equal shares: no times yet"
+        if options.learn_ceilings:
+            now = replace(now, caps=_ceilings(now, carry, options.fall, notes))
+    wanted = whole(clamped(inverse(costs), now.budget, now.floors, now.caps), now.budget, now.caps)
+    verdict = judge(now, wanted, {}, options.deadband, NEVER)
+    if verdict.applies:
+        speeds = {board: 1 / t for board, t in carry[TIME].items()}
+        before = {b: float(n) for b, n in zip(now.boards, now.previous, strict=True) if n is not None}
+        carry |= {TIME: {}, BEFORE: before, SPEED: speeds}
+    return answer(
+        now,
+        wanted if verdict.applies else [n or 0 for n in now.previous],
+        wanted=wanted,
+        changed=verdict.applies,
+        reason=f"{said}; {words(verdict, now, wanted, options.deadband, NEVER)}",
+        costs=costs,
+        notes=notes,
+        carry=carry,
+    )
+
+
+def _smoothed(pool: Pool, now: Standing, beta: float) -> Carry:
+    """Seconds per sample averaged since the last change; a reading counts once."""
+    old = pool.carry
+    time, seen = dict(old.get(TIME, {})), dict(old.get(SEEN, {}))
+    for member in now.members:
+        memory = member.memory
+        if memory is None or memory.round is None or not memory.history:
+            continue
+        if seen.get(member.board) != memory.round:
+            samples, seconds, _ = memory.history[-1]
+            time[member.board] = average(time.get(member.board), seconds / samples, beta)
+            seen[member.board] = float(memory.round)
+    kept = {name: dict(old.get(name, {})) for name in (BEFORE, SPEED, CEILING)}
+    return {TIME: time, SEEN: seen, **kept}
+
+
+def _by_resources(now: Standing, notes: list[str]) -> tuple[list[float | None], str]:
+    resources = [member.resource for member in now.members]
+    missing = [board for board, value in zip(now.boards, resources, strict=True) if not value]
+    if len(missing) == len(now.boards):
+        notes.append("no board's resources are given (cores or FLOP/s): equal instead of proportional")
+    elif missing:
+        notes.append(f"without given resources, taken as average: {', '.join(missing)}")
+    return [1 / value if value else None for value in resources], "static, in proportion to given resources"
+
+
+def _ceilings(now: Standing, carry: Carry, fall: float, notes: list[str]) -> list[int]:
+    """Learn b_max downwards where a raised share lowered the throughput, as far as the budget allows."""
+    for board, share in zip(now.boards, now.previous, strict=True):
+        before, speed, t = carry[BEFORE].get(board), carry[SPEED].get(board), carry[TIME].get(board)
+        if None in (before, speed, t, share) or not before or not speed or not t or not share:
+            continue
+        if share > before and 1 / t < (1 - fall) * speed:
+            carry[CEILING][board] = before
+            notes.append(f"{board} got slower with {share} samples: its ceiling is {before:.0f}")
+    learnt = [
+        max(floor, min(cap, int(carry[CEILING].get(board, cap))))
+        for board, floor, cap in zip(now.boards, now.floors, now.caps, strict=True)
+    ]
+    if sum(learnt) < now.budget:
+        notes.append("learnt ceilings leave no room for the budget and are ignored")
+        return now.caps
+    return learnt
