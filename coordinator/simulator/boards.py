@@ -14,21 +14,21 @@ Fraction = Annotated[float, Meta(ge=0, lt=1)]
 Nonnegative = Annotated[float, Meta(ge=0)]
 
 
-class Throttling(Struct, frozen=True):
+class Throttling(Struct, frozen=True, forbid_unknown_fields=True):
     """From that second on the board runs at `speed_factor` of its speed."""
 
     from_seconds: Nonnegative
     speed_factor: Positive
 
 
-class Dropout(Struct, frozen=True):
+class Dropout(Struct, frozen=True, forbid_unknown_fields=True):
     """The board's process dies at that second and is back after a while."""
 
     at_seconds: Nonnegative
     for_seconds: Positive
 
 
-class VirtualBoard(Struct, frozen=True):
+class VirtualBoard(Struct, frozen=True, forbid_unknown_fields=True):
     """One board. `noise` is the relative standard deviation of time and of power, each drawn anew a round."""
 
     id: Id
@@ -42,6 +42,10 @@ class VirtualBoard(Struct, frozen=True):
     throttlings: tuple[Throttling, ...] = ()
     dropouts: tuple[Dropout, ...] = ()
     metered: bool = True
+    cores: Positive | None = None
+    silo: Id | None = None
+    sourced: dict[str, float | str] = {}
+    """Published figures that the ones above were derived from; only shown."""
 
     def speed(self, at_seconds: float) -> float:
         """Samples a second at that moment."""

@@ -1,0 +1,81 @@
+"""Fleet files: which virtual boards there are and what work they get. Reads; simulates nothing.
+
+A name without a path is one of the fleets that ship (`coordinator/fleets/`).
+"""
+
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from coordinator.simulator.boards import VirtualBoard
+from edged.messages import Natural, Text
+
+
+class FleetError(ValueError):
+    """No such fleet, or a file that is not one; the text names the file, the board and the key."""
+
+
+class FleetFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """A fleet and the work that its figures were shaped for."""
+
+    name: Text
+    board: Annotated[tuple[VirtualBoard, ...], Meta(min_length=1)]
+    about: Text = ""
+    budget: Natural = 8000
+    batch: Natural = 32
+    pool_samples: Natural | None = None
+
+    @property
+    def samples(self) -> int:
+        """Samples of the pool; as many as a round trains where the file does not say."""
+        return self.pool_samples or self.budget
+
+
+def shipped() -> tuple[str, ...]:
+    """Names of the fleets that come with the package."""
+    folder = resources.files("coordinator") / "fleets"
+    return tuple(sorted(f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")))
+
+
+def read(name: str) -> FleetFile:
+    """A shipped fleet by name, else a file. Raises FleetError."""
+    try:
+        if name in shipped():
+            data = (resources.files("coordinator") / "fleets" / f"{name}.toml").read_bytes()
+        else:
+            data = Path(name).read_bytes()
+    except OSError as error:
+        raise FleetError(
+            f"{name}: {error.strerror or error}; give a fleet file or one of {', '.join(shipped())}"
+        ) from None
+    return parse(data, name)
+
+
+def parse(data: bytes, where: str) -> FleetFile:
+    """The fleet in the bytes of a file. Raises FleetError naming `where` and what is wrong."""
+    try:
+        raw: Any = msgspec.toml.decode(data)
+    except ValueError as error:
+        raise FleetError(f"{where} is not TOML: {error}") from None
+    try:
+        fleet = msgspec.convert(raw, FleetFile)
+    except msgspec.ValidationError as error:
+        raise FleetError(f"{where}: {_named(str(error), raw)}") from None
+    ids = [board.id for board in fleet.board]
+    twice = sorted({board for board in ids if ids.count(board) > 1})
+    if twice:
+        raise FleetError(f"{where}: board {', '.join(twice)} stands there more than once")
+    return fleet
+
+
+def _named(error: str, raw: Any) -> str:
+    # "$.board[3].x" says little to a person: the board's own id is put beside it.
+    start = error.find("$.board[")
+    if start < 0:
+        return error
+    number = int(error[start + 8 : error.index("]", start)])
+    board = raw["board"][number]
+    return f"board {board.get('id', number + 1)}: {error}" if isinstance(board, dict) else error
