@@ -77,6 +77,7 @@ class Broker:
         if self.running:
             return
         command = self._command()
+        self._check_port()
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", LAUNCHER, str(os.getpid()), *command],
@@ -119,6 +120,15 @@ class Broker:
     def _signal(self, number: signal.Signals) -> None:
         if self._process is not None and self.running:
             self._process.send_signal(number)
+
+    def _check_port(self) -> None:
+        """Whoever has the port already would answer in the place of a broker that could not start."""
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((self.host, self.port))
+            except OSError as error:
+                raise BrokerError(f"{self.kind} did not start on {self.host}:{self.port}: {error}") from error
 
     def _command(self) -> list[str]:
         if self.kind == "amqtt":

@@ -129,6 +129,7 @@ class Announcement:
 
     Birth, will and farewell go to the same topic. `connection` counts the connections of this process, so
     that a late will of an older one can be told from the present one. It is called from the link's thread.
+    What others say there comes to the owner as a `Message`; so does what was retained before the birth.
     """
 
     topic: str

@@ -3,6 +3,7 @@
 Everything it does happens inside the caller's calls or the broker's `pump`.
 """
 
+from collections import deque
 from functools import partial
 from queue import SimpleQueue
 from typing import Literal
@@ -45,7 +46,8 @@ class MemoryLink:
             config.first_backoff_seconds, config.longest_backoff_seconds, config.stable_seconds
         )
         self._filters: dict[str, int] = {}
-        self._wills: set[bytes] = set()
+        self._wills: deque[bytes] = deque(maxlen=8)
+        self._births: deque[bytes] = deque(maxlen=8)
         self._connection: Connection | None = None
         self._number = 0
         self._up_since = 0.0
@@ -142,7 +144,8 @@ class MemoryLink:
         will = None
         if self._announcement is not None:
             payload = self._announcement.payload(number, "lost")
-            self._wills.add(payload)
+            self._wills.append(payload)
+            self._births.append(self._announcement.payload(number, "up"))
             will = (self._announcement.topic, payload)
         connection = Connection(
             self.config.client_id,
@@ -157,7 +160,8 @@ class MemoryLink:
         self._connection = connection
         self._dispatch.max_packet_bytes = self._broker.max_packet_bytes
         self._stage = "SUBACK"
-        for filter in list(self._filters):
+        own_topic = [] if self._announcement is None else [self._announcement.topic]
+        for filter in [*self._filters, *own_topic]:
             if not self._subscribe(connection, filter):
                 return
         if self._announcement is None:
@@ -166,7 +170,6 @@ class MemoryLink:
         self._stage = "echo"
         self._broker.after(self.config.echo_seconds, lambda: self._echo_missed(number))
         self._say_birth()
-        self._subscribe(connection, self._announcement.topic)
 
     def _subscribe(self, connection: Connection, filter: str) -> bool:
         refused = self._broker.subscribe(connection, filter)
@@ -176,18 +179,15 @@ class MemoryLink:
 
     def _say_birth(self) -> None:
         assert self._announcement is not None
-        self._broker.publish(
-            self._announcement.topic, self._announcement.payload(self._number, "up"), retain=True
-        )
+        self._broker.publish(self._announcement.topic, self._births[-1], retain=True)
 
     def _heard(self, topic: str, payload: bytes, retain: bool, duplicate: bool) -> None:
         if self._announcement is not None and topic == self._announcement.topic:
-            if payload == self._announcement.payload(self._number, "up"):
-                if self._stage == "echo":
-                    self._rise()
-                return
-            if payload in self._wills:
+            if payload == self._births[-1] and self._stage == "echo":
+                self._rise()
+            if payload in self._wills and self._stage == "up":
                 self._say_birth()
+            if payload in self._wills or payload in self._births:
                 return
         if duplicate:
             self._dispatch.count("duplicates")

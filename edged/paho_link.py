@@ -53,7 +53,7 @@ class PahoLink:
             config.first_backoff_seconds, config.longest_backoff_seconds, config.stable_seconds
         )
         self._filters: dict[str, int] = {}
-        self._past_wills: deque[bytes] = deque(maxlen=8)
+        self._past_words: deque[bytes] = deque(maxlen=16)
         self._number = 0
         self._stage: StageName = "idle"
         self._protocol: ProtocolVersion | None = None
@@ -181,7 +181,7 @@ class PahoLink:
             protocol=protocol,
             announcement=self._announcement,
             number=self._number,
-            past_wills=self._past_wills,
+            past_words=self._past_words,
         )
         up_since: float | None = None
         try:
@@ -196,15 +196,15 @@ class PahoLink:
             self._farewell(session)
         except SessionError as failure:
             if up_since is None:
-                return failure
+                # A copy, since the traceback holds paho's socket of a failed TLS handshake open.
+                return SessionError(failure.stage, failure.reason, failure.version)
             self._reason = self._words(failure.stage, failure.reason)
             self._events.put(Down(self._reason))
             self._backoff = self._backoff.after_loss(time.monotonic() - up_since)
         finally:
             session.drop()
             self._dispatch.connection_lost()
-            if session.will is not None:
-                self._past_wills.append(session.will)
+            self._past_words.extend(session.words)
         return None
 
     def _turn(self, session: Session, seconds: float = 1.0) -> None:
@@ -218,7 +218,9 @@ class PahoLink:
         if line is not None:
             reading = 0 if owner_is_behind else select.POLLIN
             poller.register(line, reading | (select.POLLOUT if session.wants_to_write else 0))
-        timeout = 0.005 if owner_is_behind else 0.0 if session.undelivered else seconds
+        timeout = (
+            0.005 if owner_is_behind else 0.0 if session.undelivered else min(seconds, session.seconds_left)
+        )
         happened = dict(poller.poll(timeout * 1000))
         if self._wake_in.fileno() in happened:
             self._wake_in.recv(4096)

@@ -31,7 +31,7 @@ SILENT_CLOSE = (
 class Session:
     """`heard(topic, payload, retain)` and the words of `Dispatch` are all that leaves it; `up` is its state.
 
-    `number` is the connection number that the announcement is made with, `past_wills` the payloads that this
+    `number` is the connection number that the announcement is made with, `past_words` the payloads that this
     process's earlier connections left with the broker.
     """
 
@@ -44,18 +44,18 @@ class Session:
         protocol: ProtocolVersion,
         announcement: Announcement | None,
         number: int,
-        past_wills: Iterable[bytes],
+        past_words: Iterable[bytes],
     ) -> None:
         self.protocol = protocol
         self.stage: StageName = "waiting"
-        self.will: bytes | None = None
+        self.words: tuple[bytes, ...] = ()
         self.farewell_acknowledged = False
         self._config = config
         self._dispatch = dispatch
         self._heard = heard
         self._announcement = announcement
         self._number = number
-        self._past_wills = frozenset(past_wills)
+        self._past_words = frozenset(past_words)
         self._birth = b""
         self._farewell = b""
         self._failure: SessionError | None = None
@@ -83,9 +83,12 @@ class Session:
         """Look up, connect, secure, and send CONNECT; the rest of the way is done by `step`."""
         self._ask(filters)
         if self._announcement is not None:
-            self.will = self._announcement.payload(self._number, "lost")
-            self._client.will_set(self._announcement.topic, self.will, qos=1, retain=True)
+            # Before the birth: what is retained there may be the word of a second client with this name.
+            self._ask({self._announcement.topic: 1})
+            will = self._announcement.payload(self._number, "lost")
             self._birth = self._announcement.payload(self._number, "up")
+            self.words = (will, self._birth)
+            self._client.will_set(self._announcement.topic, will, qos=1, retain=True)
         dial.connect(self._client, self._config, self._enter)
         first_try = self.protocol == "5"
         self._enter("CONNACK", self._config.version_seconds if first_try else self._config.connect_seconds)
@@ -99,6 +102,11 @@ class Session:
         """Bytes that TLS has read from the line already, so that polling the line would not tell of them."""
         line = self._client.socket()
         return bool(line is not None and hasattr(line, "pending") and line.pending())
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the patience with the present stage is at its end."""
+        return max(0.0, self._deadline - time.monotonic())
 
     @property
     def wants_to_write(self) -> bool:
@@ -236,12 +244,9 @@ class Session:
     def _on_publish(self, _client: Any, _data: Any, mid: int, reason: ReasonCode, _properties: Any) -> None:
         self._progress_at = time.monotonic()
         if mid == self._birth_mid and self._announcement is not None:
-            topic = self._announcement.topic
             if reason.is_failure:
+                topic = self._announcement.topic
                 self._fail(f"the broker refuses our birth: {reason}: check the ACL for {topic}")
-            elif topic not in self._asked:
-                self._ask({topic: 1})
-                self._send_subscribe({topic: 1})
         elif mid == self._farewell_mid:
             self.farewell_acknowledged = not reason.is_failure
         elif (token := self._tokens.pop(mid, None)) is not None:
@@ -261,9 +266,10 @@ class Session:
         if self._announcement is not None and message.topic == self._announcement.topic:
             if payload == self._birth and self.stage == "echo":
                 self._enter("up")
-            if payload in self._past_wills:
+            if payload in self._past_words and self.up:
+                # The late will of an older connection: what stays must be the birth.
                 self._say_birth()
-            if payload in {self._birth, self._farewell} or payload in self._past_wills:
+            if payload in {self._birth, self._farewell} or payload in self._past_words:
                 return
         self._heard(message.topic, payload, message.retain)
 

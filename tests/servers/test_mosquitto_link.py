@@ -1,0 +1,312 @@
+"""What only a real mosquitto can show: access lists, passwords, limits, and its sudden end."""
+
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+import pytest
+
+from coordinator.broker import Broker, find_mosquitto
+from edged.link import (
+    Announcement,
+    Delivered,
+    Down,
+    LinkConfig,
+    Message,
+    PacketTooLargeError,
+    Refused,
+    Stage,
+    Up,
+)
+from edged.paho_link import PahoLink
+from edged.transfers import Incoming, Outgoing, Sender, describe
+
+pytestmark = pytest.mark.server
+E = TypeVar("E")
+LONG = 15.0
+QUICK: dict[str, Any] = {"first_backoff_seconds": 0.1, "longest_backoff_seconds": 0.4, "stable_seconds": 0.0}
+BIRTH = Announcement("fleet/b1/birth", lambda connection, state: f"{connection} {state}".encode())
+
+StartBroker = Callable[..., Broker]
+MakeLink = Callable[..., PahoLink]
+
+
+@pytest.fixture
+def make_link() -> Iterator[MakeLink]:
+    links: list[PahoLink] = []
+
+    def make(
+        broker: Broker,
+        name: str,
+        *filters: str,
+        announcement: Announcement | None = None,
+        events: "SimpleQueue[object] | None" = None,
+        **settings: Any,
+    ) -> PahoLink:
+        config = LinkConfig(broker.host, broker.port, name, **QUICK | settings)
+        link = PahoLink(config, announcement, events)
+        for filter in filters:
+            link.subscribe(filter)
+        links.append(link)
+        link.start()
+        return link
+
+    yield make
+    for link in links:
+        link.close(0.3)
+
+
+def wait(link: PahoLink, kind: type[E]) -> E:
+    deadline = time.monotonic() + LONG
+    while True:
+        event = link.events.get(timeout=max(0.1, deadline - time.monotonic()))
+        if isinstance(event, kind):
+            return event
+
+
+def test_a_transfer_survives_a_killed_broker(mosquitto: Broker, make_link: MakeLink, tmp_path: Path) -> None:
+    """The receiver asks for what it lacks, the sender's outbox for what was not acknowledged."""
+    (tmp_path / "model").write_bytes(bytes(range(256)) * 20_000)
+    manifest = describe(tmp_path / "model", 64 * 1024)
+    board = make_link(mosquitto, "board", "model/+")
+    coordinator = make_link(mosquitto, "coordinator", "want")
+    wait(board, Up)
+    wait(coordinator, Up)
+    arriving = Incoming(tmp_path / "copy", manifest)
+    outgoing = Outgoing(tmp_path / "model", manifest)
+    sender = Sender(
+        outgoing, lambda number, payload: coordinator.publish(f"model/{number}", payload, priority="chunk")
+    )
+    sender.grant([(0, manifest.chunks)])
+    killed = False
+    deadline = time.monotonic() + LONG
+    while not arriving.complete:
+        assert time.monotonic() < deadline, arriving.missing()
+        while not board.events.empty():
+            event = board.events.get()
+            if isinstance(event, Message):
+                arriving.write(int(event.topic.split("/")[1]), event.payload)
+        if arriving.received_chunks > 10 and not killed:
+            killed = True
+            mosquitto.kill()
+            mosquitto.start()
+        while not coordinator.events.empty():
+            event = coordinator.events.get()
+            if isinstance(event, Delivered):
+                sender.settled(event.token)
+        if sender.idle and board.status().stage == "up":
+            sender.grant(arriving.missing())
+        time.sleep(0.001)
+    outgoing.close()
+    assert arriving.finish().read_bytes() == (tmp_path / "model").read_bytes()
+    assert coordinator.status().counters.reconnects == 1
+
+
+def test_an_access_list_that_delivers_nothing_is_named(
+    start_mosquitto: StartBroker, make_link: MakeLink, tmp_path: Path
+) -> None:
+    """The subscription is granted, the birth acknowledged, nothing delivered: only the echo tells."""
+    (tmp_path / "acl").write_text("topic write fleet/#\n")
+    broker = start_mosquitto(f"acl_file {tmp_path}/acl\n")
+    board = make_link(broker, "b1", announcement=BIRTH, echo_seconds=1.0)
+    stage = wait(board, Stage)
+    assert stage.stage == "echo"
+    assert "accepts us but delivers nothing: check the ACL for fleet/b1/birth" in stage.reason
+
+
+def test_an_access_list_that_forbids_writing_is_named(
+    start_mosquitto: StartBroker, make_link: MakeLink, tmp_path: Path
+) -> None:
+    (tmp_path / "acl").write_text("topic read #\ntopic write allowed\n")
+    broker = start_mosquitto(f"acl_file {tmp_path}/acl\n")
+    board = make_link(broker, "b1", announcement=BIRTH)
+    assert "refuses our birth: Not authorized: check the ACL for fleet/b1/birth" in wait(board, Stage).reason
+    other = make_link(broker, "b2")
+    wait(other, Up)
+    allowed, forbidden = other.publish("allowed", b"x"), other.publish("forbidden", b"x")
+    assert wait(other, Delivered) == Delivered(allowed)
+    assert wait(other, Refused) == Refused("forbidden", "the broker refuses it: Not authorized", forbidden)
+
+
+def test_a_wrong_password_is_named_and_a_corrected_one_is_taken_up(
+    start_mosquitto: StartBroker, make_link: MakeLink, tmp_path: Path
+) -> None:
+    mosquitto_path = find_mosquitto()
+    assert mosquitto_path is not None
+    accounts, password = tmp_path / "accounts", tmp_path / "password"
+    subprocess.run(["mosquitto_passwd", "-c", "-b", accounts, "b1", "right"], check=True, timeout=LONG)
+    password.write_text("wrong\n")
+    broker = start_mosquitto(f"allow_anonymous false\npassword_file {accounts}\n")
+    board = make_link(broker, "b1", username="b1", password_file=str(password))
+    stage = wait(board, Stage)
+    assert stage.stage == "CONNACK"
+    assert "Not authorized (user 'b1': check the user name and the password file)" in stage.reason
+    password.write_text("right\n")
+    wait(board, Up)
+
+
+def test_the_brokers_own_limit_is_honoured(start_mosquitto: StartBroker, make_link: MakeLink) -> None:
+    broker = start_mosquitto("max_packet_size 50000\n")
+    board = make_link(broker, "b1")
+    early = board.publish("update", b"x" * 60_000)
+    wait(board, Up)
+    refused = wait(board, Refused)
+    assert (refused.topic, refused.token) == ("update", early)
+    assert "60,015 bytes, the broker takes 50,000" in refused.reason
+    assert board.max_packet_bytes == 50_000
+    with pytest.raises(PacketTooLargeError, match="the broker takes 50,000"):
+        board.publish("update", b"x" * 50_000)
+    token = board.publish("update", b"x" * 49_000)
+    assert wait(board, Delivered).token == token
+    assert board.status().counters.reconnects == 0
+
+
+def test_a_broker_that_hangs_up_over_a_size_it_did_not_tell_is_not_asked_for_ever(
+    start_mosquitto: StartBroker, make_link: MakeLink
+) -> None:
+    """3.1.1 cannot tell a limit: the connection just ends, each time. Later reports must get through."""
+    broker = start_mosquitto("message_size_limit 100000\nmax_packet_size 120000\n")
+    with Downgrade(broker.port) as port:
+        board = PahoLink(LinkConfig("127.0.0.1", port, "b1", **QUICK))
+        board.start()
+        wait(board, Up)
+        assert board.status().protocol == "3.1.1"
+        large = board.publish("update", b"x" * 200_000)
+        small = board.publish("report", b"done")
+        refused = wait(board, Refused)
+        assert refused.token == large
+        assert "lost 5 times while these 200,015 bytes were sent" in refused.reason
+        assert wait(board, Delivered).token == small
+        board.close(1.0)
+
+
+class Downgrade:
+    """A broker's address that hangs up on MQTT v5, as brokers do that know only 3.1.1."""
+
+    def __init__(self, broker_port: int) -> None:
+        self._broker_port = broker_port
+        self._server = socket.create_server(("127.0.0.1", 0))
+
+    def __enter__(self) -> int:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return int(self._server.getsockname()[1])
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._server.accept()
+            except OSError:
+                return
+            first = client.recv(65_536)
+            # CONNECT: type, length, 00 04 M Q T T, version.
+            if first[8:9] == b"\x05":
+                client.close()
+                continue
+            try:
+                broker = socket.create_connection(("127.0.0.1", self._broker_port))
+            except OSError:
+                client.close()
+                continue
+            broker.sendall(first)
+            for source, sink in ((client, broker), (broker, client)):
+                threading.Thread(target=self._copy, args=(source, sink), daemon=True).start()
+
+    @staticmethod
+    def _copy(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65_536):
+                sink.sendall(data)
+        for end in (source, sink):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
+def test_the_older_version_is_said_once_and_works(mosquitto: Broker, make_link: MakeLink) -> None:
+    with Downgrade(mosquitto.port) as port:
+        board = PahoLink(LinkConfig("127.0.0.1", port, "b1", **QUICK), BIRTH)
+        board.start()
+        assert wait(board, Stage).reason.endswith("the broker does not speak MQTT v5: 3.1.1 it is")
+        first = wait(board, Up)
+        mosquitto.kill()
+        wait(board, Down)
+        mosquitto.start()
+        while not isinstance(event := board.events.get(timeout=LONG), Up):
+            assert not (isinstance(event, Stage) and "3.1.1 it is" in event.reason)
+        assert event.connection > first.connection
+        board.close(1.0)
+
+
+def test_an_exception_in_a_callback_is_counted_and_the_link_comes_back(
+    mosquitto: Broker, make_link: MakeLink
+) -> None:
+    class FailsOnce(SimpleQueue[object]):
+        failures = 0
+
+        def put(self, item: object, block: bool = True, timeout: float | None = None) -> None:
+            if isinstance(item, Message) and self.failures == 0:
+                self.failures += 1
+                raise MemoryError("no room for a message")
+            super().put(item, block, timeout)
+
+    board = make_link(mosquitto, "b1", "order", events=FailsOnce())
+    speaker = make_link(mosquitto, "speaker")
+    wait(board, Up)
+    wait(speaker, Up)
+    speaker.publish("order", b"train")
+    assert "no room for a message" in wait(board, Down).reason
+    assert board.status().counters.callback_errors == 1
+    wait(board, Up)
+    speaker.publish("order", b"again")
+    assert wait(board, Message).payload == b"again"
+
+
+def test_two_links_with_one_id_see_each_other(mosquitto: Broker, make_link: MakeLink) -> None:
+    def boot(name: str) -> Announcement:
+        return Announcement("fleet/b1/birth", lambda number, state: f"{name} {number} {state}".encode())
+
+    first = make_link(mosquitto, "b1", announcement=boot("one"))
+    wait(first, Up)
+    second = make_link(mosquitto, "b1", announcement=boot("two"))
+    wait(second, Up)
+    assert wait(first, Down).reason
+    for link, other in ((first, b"two "), (second, b"one ")):
+        seen = wait(link, Message)
+        assert seen.topic == "fleet/b1/birth"
+        assert seen.payload.startswith(other)
+
+
+def test_a_broker_that_stops_answering_is_given_up(mosquitto: Broker, make_link: MakeLink) -> None:
+    board = make_link(mosquitto, "b1", acknowledge_seconds=0.5)
+    wait(board, Up)
+    mosquitto.pause()
+    try:
+        board.publish("report", b"done")
+        assert "acknowledged nothing for 0.5 s" in wait(board, Down).reason
+    finally:
+        mosquitto.resume()
+    assert wait(board, Delivered).token
+
+
+def test_a_slow_owner_holds_the_broker_back_instead_of_filling_memory(
+    mosquitto: Broker, make_link: MakeLink
+) -> None:
+    board, speaker = make_link(mosquitto, "b1", "chunk/#"), make_link(mosquitto, "speaker")
+    wait(board, Up)
+    wait(speaker, Up)
+    for number in range(200):
+        speaker.publish(f"chunk/{number}", b"x" * 20_000)
+    for _ in range(200):
+        wait(speaker, Delivered)
+    assert board.events.qsize() <= 32 + 64
+    assert sorted(int(wait(board, Message).topic.split("/")[1]) for _ in range(200)) == list(range(200))
