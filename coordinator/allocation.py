@@ -5,12 +5,22 @@ The arithmetic itself is `controller/`; this file knows runs and reports.
 
 from typing import Any
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from coordinator.controller import Allocation, Carry, Member, Memory, Pool, Reading, Settings, Weights
+from coordinator.controller import (
+    NAMED_WEIGHTS,
+    Allocation,
+    Carry,
+    Member,
+    Memory,
+    Pool,
+    Reading,
+    Settings,
+    Weights,
+)
 from coordinator.controller.memories import missed, observe
 from coordinator.controller.policies import find
+from coordinator.controller.policies import options as policy_options
 from edged.messages import Report
 
 
@@ -21,33 +31,52 @@ class Control(Struct):
     options: dict[str, Any]
     w_t: float
     w_e: float
+    regime: str = "pma"
     settings: Settings = Settings()
     memories: dict[str, Memory] = {}
     shares: dict[str, int] = {}
     since_change: int = 0
     carry: Carry = {}
+    resources: dict[str, float] = {}
+    """Cores, as announced, by board."""
     waits: dict[str, tuple[float, float | None]] = {}
     """Waiting seconds and joules of the newest closed order, by board."""
     whole: dict[str, float] = {}
     """Joules per sample of the newest closed order in all its parts, by board."""
 
 
-def options_of(control: Control) -> Any:
-    """The policy's typed options; the run's weights are put in where the policy has them.
+def controlled(
+    policy: str, options: dict[str, Any], weights: Weights, regime: str, fixed_cost: str
+) -> Control:
+    """The control of a run that begins. A name such as low-energy stands for adaptive with those weights.
 
-    Raises msgspec.ValidationError with the path of a wrong option, ValueError for weights out of range.
+    Raises ValueError for a policy, option or weight that is not one, or a policy that the regime has not.
     """
-    kind = find(control.policy).Options
-    given = dict(control.options)
-    names = {field.name for field in msgspec.structs.fields(kind)}
-    unknown = sorted(set(given) - names)
-    if unknown:
-        raise ValueError(
-            f"policy {control.policy} has no option {', '.join(unknown)}; it has {sorted(names)}"
-        )
-    if "w_e" in names:
-        given = {"w_t": control.w_t, "w_e": control.w_e, **given}
-    return msgspec.convert(given, kind)
+    if fixed_cost not in ("none", "fit"):
+        raise ValueError(f"fixed_cost is none or fit, not {fixed_cost!r}")
+    settings = Settings(fixed_cost="fit" if fixed_cost == "fit" else "none")
+    return chosen(Control("equal", {}, weights.w_t, weights.w_e, regime, settings), policy, options)
+
+
+def chosen(control: Control, policy: str, options: dict[str, Any]) -> Control:
+    """The control with another policy; what it has learnt of the boards stays. Raises as `controlled`."""
+    weights = NAMED_WEIGHTS.get(policy, Weights(control.w_t, control.w_e))
+    name = "adaptive" if policy in NAMED_WEIGHTS else policy
+    regimes = find(name).REGIMES
+    if control.regime not in regimes:
+        raise ValueError(f"policy {policy} is for {', '.join(regimes)}, not for {control.regime}")
+    other = structs.replace(
+        control, policy=name, options=dict(options), w_t=weights.w_t, w_e=weights.w_e, carry={}
+    )
+    options_of(other)
+    return other
+
+
+def options_of(control: Control) -> Any:
+    """The policy's typed options, with the run's weights where the policy has weights."""
+    names = {field.name for field in structs.fields(find(control.policy).Options)}
+    weights = {"w_t": control.w_t, "w_e": control.w_e} if "w_e" in names else {}
+    return policy_options(control.policy, {**weights, **control.options})
 
 
 def floor_of(budget: int, boards: int, batch: int) -> int:
@@ -61,19 +90,17 @@ def allocate(
     """The policy's answer for these boards; the control is not changed."""
     floor = floor_of(budget, len(boards), batch)
     members = tuple(
-        Member(name, control.memories.get(name), floor=floor, previous=control.shares.get(name))
+        Member(
+            name,
+            control.memories.get(name),
+            floor=floor,
+            previous=control.shares.get(name),
+            resource=control.resources.get(name),
+        )
         for name in boards
     )
     pool = Pool(members, budget, round_number, control.since_change, control.carry, control.settings)
     return find(control.policy).allocate(pool, options_of(control))
-
-
-def preview(
-    control: Control, weights: Weights, boards: tuple[str, ...], budget: int, batch: int
-) -> Allocation:
-    """What the shares would become under other weights, nothing being changed."""
-    other = msgspec.structs.replace(control, w_t=weights.w_t, w_e=weights.w_e)
-    return allocate(other, boards, budget, 0, batch)
 
 
 def adopt(control: Control, allocation: Allocation) -> None:
@@ -106,6 +133,7 @@ def learn(control: Control, board: str, round_number: int, report: Report, windo
         wait_seconds=wait_seconds if wait_joules is not None else None,
         wait_joules=wait_joules if wait_seconds is not None else None,
         loss_sum=report.loss_sum,
+        loss_square_sum=report.metrics.get("loss_square_sum"),
     )
     control.memories[board] = observe(control.memories.get(board), reading, control.settings)
     return ""

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from coordinator import allocation, views
 from coordinator import events as ev
-from coordinator.controller import NAMED_WEIGHTS, Weights
+from coordinator.controller import Weights
 from coordinator.controller.policies import find
 from coordinator.rounds import Rounds
 from coordinator.runs import RunError
@@ -104,25 +104,14 @@ def _policy(server: "Server", do: ask.SetPolicy, who: str) -> Reply:
     control, next_round = rounds.state.control, rounds.state.round + 1
     if (do.name.endswith(".py") or "/" in do.name) and not server.trusted:
         raise RefusalError(f"{do.name}: over the broker a policy is given by name")
-    named = NAMED_WEIGHTS.get(do.name)
-    other = structs.replace(control, policy=do.name, options=do.options, carry={})
-    if named is not None:
-        other = structs.replace(other, w_t=named.w_t, w_e=named.w_e)
     try:
-        allocation.options_of(other)
-        regimes = find(do.name).REGIMES
+        other = allocation.chosen(control, do.name, do.options)
         boards = tuple(sorted(control.shares))
         s = rounds.state
         would = allocation.allocate(other, boards, s.settings.budget, next_round, s.batch) if boards else None
     except (ValueError, msgspec.ValidationError) as error:
         raise RefusalError(str(error)) from None
-    if s.settings.regime not in regimes:
-        raise RefusalError(
-            f"policy {do.name} does not work in regime {s.settings.regime}, but in {', '.join(regimes)}"
-        )
     server.feed(ev.Choose(do.name, do.options, who))
-    if named is not None:
-        server.feed(ev.Weigh(named.w_t, named.w_e, who))
     return _yes(
         f"policy {do.name} from round {next_round} on",
         next_round,

@@ -84,7 +84,9 @@ class Rounds:
         """What the next shares would become under other weights; None before anybody had a share."""
         s = self.state
         boards = tuple(sorted(s.control.shares))
-        return allocation.preview(s.control, weights, boards, s.settings.budget, s.batch) if boards else None
+        other = structs.replace(s.control, w_t=weights.w_t, w_e=weights.w_e)
+        next_round = s.round + 1
+        return allocation.allocate(other, boards, s.settings.budget, next_round, s.batch) if boards else None
 
     def lose(self, a: Assignment | None, status: Status, reason: str, now: float) -> None:
         """The order ends without an update; its pieces are dealt first in the next round."""
@@ -154,6 +156,8 @@ class Rounds:
     def _open(self, boards: tuple[str, ...], now: float) -> None:
         s = self.state
         budget = min(s.settings.budget, s.target - s.accepted)
+        cores = {name: self.fleet.boards[name].birth.cores for name in boards}
+        s.control.resources = {name: float(number) for name, number in cores.items() if number}
         try:
             decision = allocation.allocate(s.control, boards, budget, s.round + 1, s.batch)
         except ValueError as error:

@@ -4,9 +4,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from coordinator.allocation import Control, options_of
+from coordinator.allocation import Control, controlled
 from coordinator.assignments import Assignment
-from coordinator.controller import Settings, Weights
+from coordinator.controller import Weights
 from coordinator.events import Prepared
 from coordinator.pieces import Queue
 from edged.controls import RunSettings
@@ -72,16 +72,11 @@ class RunState(Struct):
 def begin(prepared: Prepared, term: int, boot: str) -> RunState:
     """A run that waits for its boards. Raises ValueError for a policy, option or weight that is not one."""
     s = prepared.settings
-    weights = Weights(s.w_t, s.w_e)
-    if s.fixed_cost not in ("none", "fit"):
-        raise ValueError(f"fixed_cost is none or fit, not {s.fixed_cost!r}")
     if s.energy_window not in ("compute", "round"):
         raise ValueError(f"energy_window is compute or round, not {s.energy_window!r}")
     if s.batch is None or s.learning_rate is None:
         raise ValueError("batch and learning rate must be settled before a run begins")
-    settings = Settings(fixed_cost="fit" if s.fixed_cost == "fit" else "none")
-    control = Control(s.policy, dict(s.policy_options), weights.w_t, weights.w_e, settings)
-    options_of(control)
+    control = controlled(s.policy, s.policy_options, Weights(s.w_t, s.w_e), s.regime, s.fixed_cost)
     return RunState(
         prepared.run,
         s,

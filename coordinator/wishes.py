@@ -5,8 +5,6 @@ Changes hold from the next round on and are recorded with who asked; values are 
 
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
-
 from coordinator import allocation, closing
 from coordinator import events as ev
 
@@ -26,10 +24,9 @@ def obey(run: "Rounds", wish: Wish, now: float) -> None:
             _record(run, wish.who, "weights", {"w_t": wish.w_t, "w_e": wish.w_e})
             s.control.w_t, s.control.w_e = wish.w_t, wish.w_e
         case ev.Choose():
-            other = structs.replace(s.control, policy=wish.policy, options=wish.options, carry={})
             try:
-                allocation.options_of(other)
-            except (ValueError, LookupError) as error:
+                other = allocation.chosen(s.control, wish.policy, wish.options)
+            except ValueError as error:
                 run.note("-", "refused_controls", str(error))
                 return
             _record(run, wish.who, "policy", {"policy": wish.policy, "options": wish.options})

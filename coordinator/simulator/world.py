@@ -66,7 +66,8 @@ class Actor:
     def birth(self, settings: RunSettings, samples: int, link: str = "up") -> Birth:
         """What it announces."""
         pools = {settings.pool: PoolOffer(HASH, samples, (settings.task,))}
-        return Birth(self.spec.id, self.boot, 1, link, tasks={settings.task: HASH}, pools=pools)
+        cores = round(self.spec.cores or 0)
+        return Birth(self.spec.id, self.boot, 1, link, cores=cores, tasks={settings.task: HASH}, pools=pools)
 
     def state(self, phase: str, term: int) -> State:
         """What it says of itself."""

@@ -120,7 +120,24 @@ def test_joules_of_a_dead_board_are_its_last_telemetry_and_say_so() -> None:
     assert row["flags"] == ["truncated"]
 
 
-def test_a_wrong_policy_or_weight_is_refused_before_a_run_begins() -> None:
-    for changes in ({"policy": "nope"}, {"w_e": 7.0}, {"policy_options": {"x": 1}}, {"fixed_cost": "maybe"}):
-        with pytest.raises((ValueError, LookupError)):
-            Play(**changes)
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"policy": "nope"}, "no policy 'nope'"),
+        ({"policy": "omnilearn"}, "not for pma"),
+        ({"w_e": 7.0}, "between 0 and 1"),
+        ({"policy_options": {"x": 1}}, "no option x"),
+        ({"fixed_cost": "maybe"}, "none or fit"),
+        ({"energy_window": "week"}, "compute or round"),
+    ],
+)
+def test_a_wrong_policy_or_weight_is_refused_before_a_run_begins(
+    changes: dict[str, object], text: str
+) -> None:
+    with pytest.raises(ValueError, match=text):
+        Play(**changes)
+
+
+def test_a_named_weighting_is_the_adaptive_policy_with_its_weights() -> None:
+    control = Play(policy="low-energy").state.control
+    assert (control.policy, control.w_t, control.w_e) == ("adaptive", 0.75, 0.25)
