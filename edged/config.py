@@ -5,12 +5,14 @@ Passwords are never settings: only the file that holds one is named.
 
 from __future__ import annotations
 
+import ipaddress
+import math
 import os
 import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -22,6 +24,7 @@ SAMPLE = Path(__file__).with_name("sample.toml")
 CREDENTIAL = "mqtt-password"
 EXIT_CONFIG = 78  # EX_CONFIG: a service manager need not try again
 
+T = TypeVar("T")
 Port = Annotated[int, Meta(ge=1, le=65535)]
 
 
@@ -36,7 +39,7 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True):
 class BoardTable(_Table, frozen=True):
     """[board]; an empty id stands for the host name."""
 
-    id: Id | Literal[""] = ""
+    id: Annotated[str, Meta(pattern=r"^([a-z0-9][a-z0-9_-]{0,62})?\Z")] = ""
     fleet: Id = "main"
 
 
@@ -142,10 +145,15 @@ def check(tables: Mapping[str, Any]) -> Settings:
         known = {name: value for name, value in tables["energy"].items() if not isinstance(value, dict)}
         probes = {name: value for name, value in tables["energy"].items() if isinstance(value, dict)}
         folded["energy"] = {**known, "probes": probes}
-    try:
-        return msgspec.convert(folded, Settings)
-    except msgspec.ValidationError as error:
-        raise ConfigError(_in_words(str(error))) from None
+    if isinstance(tables.get("data"), dict):
+        # One by one: msgspec does not say which entry of a mapping is at fault.
+        folded["data"] = {
+            name: _converted(table, PoolTable, f"data.{name}") for name, table in tables["data"].items()
+        }
+    settings = _converted(folded, Settings)
+    if not math.isfinite(settings.emulate.speed_scale):
+        raise ConfigError(f"emulate.speed_scale: {settings.emulate.speed_scale} is not a finite number")
+    return settings
 
 
 def with_board_id(settings: Settings, host: str) -> Settings:
@@ -161,12 +169,14 @@ def with_board_id(settings: Settings, host: str) -> Settings:
 
 def broker_of(text: str) -> dict[str, Any]:
     """The [broker] keys of HOST[:PORT]; an IPv6 address with a port stands in brackets."""
-    found = re.fullmatch(r"\[([^]]+)\](?::(\d+))?|([^:]+)(?::(\d+))?|([0-9a-fA-F:]+)", text)
-    if not found:
-        raise ConfigError(f"broker: {text!r} is not HOST[:PORT]")
-    host = found[1] or found[3] or found[5]
-    port = found[2] or found[4]
-    return {"host": host, **({"port": int(port)} if port else {})}
+    found = re.fullmatch(r"\[([^][]+)\](?::(\d+))?|([^][:]+)(?::(\d+))?", text)
+    if found:
+        port = found[2] or found[4]
+        return {"host": found[1] or found[3], **({"port": int(port)} if port else {})}
+    try:
+        return {"host": str(ipaddress.IPv6Address(text))}
+    except ValueError:
+        raise ConfigError(f"broker: {text!r} is not HOST[:PORT]") from None
 
 
 def pool_of(text: str) -> tuple[str, dict[str, Any]]:
@@ -194,10 +204,18 @@ def _read(path: Path) -> bytes:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _in_words(text: str) -> str:
+def _converted(value: Any, kind: type[T], prefix: str = "") -> T:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ConfigError(_in_words(str(error), prefix)) from None
+
+
+def _in_words(text: str, prefix: str) -> str:
     """Msgspec's message with the path first: `broker.port: Expected int, got str`."""
     what, _, path = text.partition(" - at `")
-    where = path.rstrip("`").removeprefix("$").removeprefix(".").replace("energy.probes", "energy")
+    inside = path.rstrip("`").removeprefix("$").removeprefix(".").replace("energy.probes", "energy")
+    where = ".".join(name for name in (prefix, inside) if name)
     unknown = re.match(r"Object contains unknown field `(.+)`", what)
     if unknown:
         where = f"{where}.{unknown[1]}" if where else unknown[1]

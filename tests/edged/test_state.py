@@ -283,7 +283,7 @@ def test_missing_chunks_are_asked_for_after_1_2_4_seconds_of_silence() -> None:
     for _ in range(80):
         if Act.WANT in player.acts(e.Tick(), 0.125):
             asked.append(player.now - ordered)
-    assert asked == pytest.approx([1.0, 3.0, 7.0])
+    assert asked == pytest.approx([1.0, 3.0, 7.0], abs=0.13)  # a tick late at most
     player.feed(e.Chunks("r.0", 3))
     assert Act.WANT in [act for _ in range(8) for act in player.acts(e.Tick(), 0.125)]
 
