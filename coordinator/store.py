@@ -77,7 +77,7 @@ class Store:
             connection.execute("INSERT INTO starts VALUES (?, ?, ?, ?)", (term, boot, host, self._clock()))
         return term
 
-    def add_run(self, run: str, settings: RunSettings, task_hash: str, task_source: str) -> None:
+    def add_run(self, run: str, settings: RunSettings, task_hash: str, task_source: str = "") -> None:
         """A new run; `task_source` is the task's file. Raises StoreError for a name that is taken."""
         values = (run, self._clock(), task_hash, task_source, msgspec.json.encode(settings).decode())
         with self._transaction() as connection:
