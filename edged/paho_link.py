@@ -30,8 +30,9 @@ from edged.link import (
 )
 from edged.session import Session
 
-MOST_UNREAD_EVENTS = 32
-"""While the owner is this many events behind, nothing more is read from the broker (8 MiB in chunks)."""
+MOST_UNREAD_EVENTS = 256
+MOST_UNREAD_BYTES = 2 * 1024 * 1024
+"""While the owner is this far behind, nothing more is read from the broker."""
 
 
 class PahoLink:
@@ -54,6 +55,8 @@ class PahoLink:
         )
         self._filters: dict[str, int] = {}
         self._past_words: deque[bytes] = deque(maxlen=16)
+        self._unread_sizes: deque[int] = deque()
+        self._unread_bytes = 0
         self._number = 0
         self._stage: StageName = "idle"
         self._protocol: ProtocolVersion | None = None
@@ -211,7 +214,7 @@ class PahoLink:
         """Send what may be sent, then wait for the network or a wake-up and let the session work."""
         while session.up and (item := self._dispatch.take()) is not None:
             session.publish(item)
-        owner_is_behind = self._events.qsize() >= MOST_UNREAD_EVENTS and not self._closing.is_set()
+        owner_is_behind = self._owner_is_behind() and not self._closing.is_set()
         poller = select.poll()
         poller.register(self._wake_in, select.POLLIN)
         line = session.socket()
@@ -229,6 +232,13 @@ class PahoLink:
             readable=bool(mask & ~select.POLLOUT) or (session.undelivered and not owner_is_behind),
             writable=bool(mask & select.POLLOUT),
         )
+
+    def _owner_is_behind(self) -> bool:
+        """The last messages, as many as there are unread events, are at least the unread ones."""
+        unread = self._events.qsize()
+        while len(self._unread_sizes) > unread:
+            self._unread_bytes -= self._unread_sizes.popleft()
+        return unread >= MOST_UNREAD_EVENTS or self._unread_bytes >= MOST_UNREAD_BYTES
 
     def _farewell(self, session: Session) -> None:
         """Reports first, within half of the time, then the goodbye; the rest of the messages stay unsent."""
@@ -261,6 +271,8 @@ class PahoLink:
     def _heard(self, topic: str, payload: bytes, retain: bool) -> None:
         self._dispatch.count("received")
         self._dispatch.count("received_bytes", len(payload))
+        self._unread_sizes.append(len(payload))
+        self._unread_bytes += len(payload)
         self._events.put(Message(topic, payload, retain))
 
     def _words(self, stage: StageName, reason: str) -> str:
