@@ -140,3 +140,19 @@ def test_the_document_says_what_the_code_says() -> None:
     ).stdout
     document = (ROOT / "docs/protocol.md").read_text()
     assert document.split("from here on -->\n")[1].strip() == printed.strip()
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (messages.Id, "pi4\n"),
+        (messages.OrderId, "r.1.pi4.1\n"),
+        (messages.OrderId, "r.\u0661.pi4.1"),
+        (messages.Version, "r.0\n"),
+        (messages.Sha256, "ab" * 32 + "\n"),
+    ],
+)
+def test_an_id_ends_where_it_ends_and_has_ascii_digits(kind: Any, text: str) -> None:
+    """What passes here becomes a topic and a file name."""
+    with pytest.raises(MessageError, match="matching regex"):
+        messages.decode(kind, msgspec.json.encode(text))
