@@ -14,27 +14,11 @@ from coordinator import events as ev
 from coordinator.fleet import Fleet
 from coordinator.rounds import Rounds
 from coordinator.run import begin
+from coordinator.simulator.actor import HASH, MODEL, Actor
 from coordinator.simulator.boards import VirtualBoard
 from edged.controls import RunSettings
-from edged.messages import (
-    Abort,
-    Accepted,
-    Birth,
-    Energy,
-    Manifest,
-    Order,
-    Part,
-    Parts,
-    PoolOffer,
-    Report,
-    State,
-    Steady,
-    Train,
-)
+from edged.messages import Abort, Accepted, Attend, Order, Train
 
-BASIS = "simulated"
-MODEL = Manifest(length_bytes=1, chunk_bytes=1, sha256="0" * 64)
-HASH = "virtual"
 WAKE_SECONDS = 15.0
 
 
@@ -43,80 +27,6 @@ class Dropped(Struct, frozen=True):
 
     board: str
     down: bool
-
-
-class Actor:
-    """One virtual board in motion: its process, its order and where its seconds go."""
-
-    def __init__(self, spec: VirtualBoard, rng: random.Random) -> None:
-        self.spec, self.rng = spec, rng
-        self.boot_count = 0
-        self.order: Train | None = None
-        self.taken_seconds = 0.0
-        self.idle_seconds = 0.0
-        self.parts = Parts()
-        self.report: Report | None = None
-        self.alive = True
-
-    @property
-    def boot(self) -> str:
-        """The present process."""
-        return f"{self.spec.id}-{self.boot_count}"[-63:].lstrip("-_")
-
-    def birth(self, settings: RunSettings, samples: int, link: str = "up") -> Birth:
-        """What it announces."""
-        pools = {settings.pool: PoolOffer(HASH, samples, (settings.task,))}
-        cores = round(self.spec.cores or 0)
-        return Birth(self.spec.id, self.boot, 1, link, cores=cores, tasks={settings.task: HASH}, pools=pools)
-
-    def state(self, phase: str, term: int) -> State:
-        """What it says of itself."""
-        return State(self.spec.id, self.boot, 1, phase, self.order.order if self.order else None, term=term)
-
-    def joules(self, watts: float, seconds: float) -> float | None:
-        """Simulated joules; None for a board without a meter."""
-        return watts * seconds if self.spec.metered else None
-
-    def train(self, order: Train, now: float) -> float:
-        """Take the order; answers when its report is ready. The report is kept in `report`."""
-        spec = self.spec
-        seconds = self._noisy(spec.fixed_seconds + order.samples / spec.speed(now))
-        joules = self.joules(self._noisy(spec.active_watts), seconds)
-        compute = Part(seconds, joules)
-        communication = spec.download_seconds + spec.upload_seconds
-        self.order, self.taken_seconds = order, now
-        self.idle_seconds = now + spec.download_seconds + seconds + spec.upload_seconds
-        self.parts = Parts(compute, Part(communication, self.joules(spec.waiting_watts, communication)))
-        self.report = Report(
-            spec.id,
-            self.boot,
-            order.order,
-            "trained",
-            order.term,
-            order.samples,
-            steps=-(-order.samples // order.batch),
-            parts=self.parts,
-            energy=Energy(joules, "" if spec.metered else "no meter", "virtual", "board", BASIS),
-            steady=Steady(order.samples, seconds, joules),
-            manifest=MODEL,
-        )
-        return now + spec.download_seconds + seconds
-
-    def close(self, now: float) -> Report | None:
-        """The whole parts of the order that ends now."""
-        if self.order is None or self.report is None:
-            return None
-        wait = max(0.0, now - self.idle_seconds)
-        parts = Parts(
-            self.parts.compute,
-            self.parts.communication,
-            Part(wait, self.joules(self.spec.waiting_watts, wait)),
-        )
-        r, self.order, self.report = self.report, None, None
-        return Report(r.board, self.boot, r.order, "closed", r.term, r.samples, r.steps, parts, r.energy)
-
-    def _noisy(self, value: float) -> float:
-        return value * max(0.1, self.rng.gauss(1.0, self.spec.noise)) if self.spec.noise else value
 
 
 class World:
@@ -203,7 +113,11 @@ class World:
         actor = self.actors.get(board)
         if actor is None or not actor.alive or isinstance(message, Accepted):
             return
-        if isinstance(message, Train) and actor.order is not None and actor.order.order == message.order:
+        if (
+            isinstance(message, Train | Attend)
+            and actor.order is not None
+            and actor.order.order == message.order
+        ):
             self.at(self.now, ev.Heard(actor.state("training", message.term)))
             return
         if isinstance(message, Abort):
@@ -211,6 +125,9 @@ class World:
         closed = actor.close(self.now)
         if closed is not None:
             self.at(self.now, ev.Reported(closed))
+        if isinstance(message, Attend):
+            actor.attend(message, self.now)
+            self.at(self.now, ev.Heard(actor.state("waiting", message.term)))
         if isinstance(message, Train):
             self.orders[message.order] = message
             ready = actor.train(message, self.now)

@@ -1,0 +1,211 @@
+"""The same fleet under several policies: in the steady state by arithmetic, or in closed loop by `world`.
+
+Joules are simulated ones, of compute windows, waiting and communication. Every line is held against equal,
+against time-only and against the fewest joules that any split needs (the optimum of ALGORITHMS 7.2).
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import mean, median, pstdev
+from typing import Any
+
+from msgspec import Struct, structs
+
+from coordinator.controller import Weights
+from coordinator.controller.policies import find
+from coordinator.controller.policies import options as policy_options
+from coordinator.controller.steady import Truth, outcome, steady
+from coordinator.simulator.fleetfile import FleetFile
+from coordinator.simulator.world import World
+from edged.controls import RunSettings
+from edged.messages import PARTS
+
+References = dict[str, tuple[float, float | None]]
+GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+class Plan(Struct, frozen=True):
+    """A policy with its options; `floor` is the least share of a board in the steady state."""
+
+    label: str
+    policy: str
+    options: dict[str, Any] = {}
+    w_e: float | None = None
+    floor: int = 0
+
+
+class Line(Struct, frozen=True):
+    """One plan's figures for one round. None: not known in this kind of experiment."""
+
+    label: str
+    makespan_seconds: float
+    joules: float | None
+    compute_joules: float | None
+    wait_joules: float | None
+    communication_joules: float | None
+    wait_share: float
+    variation: float
+    reallocations: int | None
+    shares: dict[str, float]
+    against: dict[str, tuple[float, float | None]] = {}
+    """Relative difference of (makespan, joules) to: equal, time-only, optimum."""
+
+
+def plans(names: Sequence[str], grid: Sequence[float] = GRID, regime: str = "pma") -> tuple[Plan, ...]:
+    """Each policy once, adaptive for every w_e. Raises ValueError for what is no policy, weight or regime."""
+    found: list[Plan] = []
+    for name in names:
+        policy = find(name)
+        if regime not in policy.REGIMES:
+            raise ValueError(f"policy {name} is for {', '.join(policy.REGIMES)}, not for {regime}")
+        if policy.NAME == "adaptive" and name == "adaptive":
+            for w_e in grid:
+                weights = Weights.of(w_e)
+                label = "time-only (w_e = 0)" if w_e == 0 else f"w_e = {w_e:g}"
+                found.append(Plan(label, name, structs.asdict(weights), w_e))
+        else:
+            policy_options(name, {})
+            found.append(Plan(name, name))
+    return tuple(found)
+
+
+def optimum(floor: int = 0) -> Plan:
+    """The split that needs the fewest joules, however long it takes."""
+    label = "fewest joules" if not floor else f"fewest joules, floor {floor}"
+    return Plan(label, "min-energy", {"slack": None}, floor=floor)
+
+
+def truths(fleet: FleetFile) -> tuple[Truth, ...]:
+    """The fleet's true costs for the steady state."""
+    return tuple(
+        Truth(b.id, b.samples_per_second, b.active_watts, b.waiting_watts, b.fixed_seconds, b.cores)
+        for b in fleet.board
+    )
+
+
+def steady_lines(fleet: FleetFile, wanted: Sequence[Plan]) -> tuple[Line, ...]:
+    """Where each plan settles with exact costs, no deadband and no first round (communication left out)."""
+    boards = truths(fleet)
+    lines = []
+    for plan in wanted:
+        found = steady(
+            find(plan.policy),
+            policy_options(plan.policy, plan.options),
+            boards,
+            fleet.budget,
+            floor=plan.floor,
+        )
+        waiting = sum(found.seconds - t for t in found.times)
+        lines.append(
+            Line(
+                plan.label,
+                found.seconds,
+                found.joules,
+                found.joules - found.wait_joules,
+                found.wait_joules,
+                None,
+                waiting / (found.seconds * len(boards)),
+                found.variation,
+                None,
+                dict(zip((b.board for b in boards), found.shares, strict=True)),
+            )
+        )
+    equal = outcome(boards, [fleet.budget / len(boards)] * len(boards))
+    fastest = steady(find("adaptive"), policy_options("adaptive", {}), boards, fleet.budget)
+    cheapest = steady(find("min-energy"), policy_options("min-energy", {"slack": None}), boards, fleet.budget)
+    references: References = {
+        "equal": (equal.seconds, equal.joules),
+        "time-only": (fastest.seconds, fastest.joules),
+        "optimum": (cheapest.seconds, cheapest.joules),
+    }
+    return tuple(_held(line, references) for line in lines)
+
+
+def closed_loop(fleet: FleetFile, plan: Plan, rounds: int, seed: int = 1, regime: str = "pma") -> World:
+    """A whole run of the plan in virtual time."""
+    settings = RunSettings(
+        "virtual",
+        "virtual",
+        fleet.budget,
+        rounds,
+        regime,
+        plan.policy,
+        {key: value for key, value in plan.options.items() if key not in ("w_t", "w_e")},
+        w_t=1.0 if plan.w_e is None else 1 - plan.w_e,
+        w_e=plan.w_e or 0.0,
+        batch=fleet.batch,
+        learning_rate=0.1,
+        evaluate=False,
+        seed=seed,
+    )
+    return World(fleet.board, settings, fleet.samples, seed).run()
+
+
+def closed_line(label: str, world: World, settle: int = 2) -> Line:
+    """Figures of a run in virtual time, rounds before `settle` left out (they are equal or first guesses)."""
+    rounds = [row for row in world.rows["round"] if row["round"] > settle]
+    numbers = {row["round"] for row in rounds}
+    closed = [row["parts"] for row in world.rows["closed"] if row["round"] in numbers]
+    boards = [row for row in world.rows["board_round"] if row["round"] in numbers]
+    if not rounds:
+        raise ValueError(f"{label}: no round after the first {settle}; ask for more rounds")
+    joules = {name: _joules(closed, name) for name in PARTS}
+    seconds = {name: sum(part[name]["seconds"] for part in closed) for name in PARTS}
+    known = [value for value in joules.values() if value is not None]
+    shares = [row["shares"] for row in world.rows["round"]]
+
+    def each_round(value: float | None) -> float | None:
+        return None if value is None else value / len(rounds)
+
+    return Line(
+        label,
+        median(row["makespan_seconds"] for row in rounds if row["makespan_seconds"] is not None),
+        each_round(sum(known) if len(known) == len(PARTS) else None),
+        each_round(joules["compute"]),
+        each_round(joules["wait"]),
+        each_round(joules["communication"]),
+        seconds["wait"] / (sum(seconds.values()) or 1.0),
+        median(_variation([r["seconds"] for r in boards if r["round"] == n]) for n in sorted(numbers)),
+        sum(after != before for before, after in pairwise(shares)),
+        {name: float(n) for name, n in shares[-1].items()},
+    )
+
+
+def closed_lines(
+    fleet: FleetFile, wanted: Sequence[Plan], rounds: int, seed: int = 1, regime: str = "pma"
+) -> tuple[Line, ...]:
+    """Every plan in closed loop, held against runs of equal, time-only and the optimum on the same fleet."""
+    found = {
+        plan.label: closed_line(plan.label, closed_loop(fleet, plan, rounds, seed, regime)) for plan in wanted
+    }
+    references: References = {}
+    for name, plan in (
+        ("equal", Plan("equal", "equal")),
+        ("time-only", Plan("time-only (w_e = 0)", "adaptive", w_e=0.0)),
+        ("optimum", optimum()),
+    ):
+        line = found.get(plan.label) or closed_line(name, closed_loop(fleet, plan, rounds, seed, regime))
+        references[name] = (line.makespan_seconds, line.joules)
+    return tuple(_held(line, references) for line in found.values())
+
+
+def _held(line: Line, references: References) -> Line:
+    against = {
+        name: (
+            line.makespan_seconds / seconds - 1,
+            None if line.joules is None or joules is None else line.joules / joules - 1,
+        )
+        for name, (seconds, joules) in references.items()
+    }
+    return structs.replace(line, against=against)
+
+
+def _joules(parts: list[dict[str, Any]], name: str) -> float | None:
+    # A part that did not occur used nothing; one that occurred without a reading is unknown.
+    values = [0.0 if part[name]["seconds"] == 0 else part[name]["joules"] for part in parts]
+    return None if any(value is None for value in values) else float(sum(values))
+
+
+def _variation(seconds: list[float | None]) -> float:
+    known = [s for s in seconds if s is not None]
+    return pstdev(known) / mean(known) if known else 0.0
