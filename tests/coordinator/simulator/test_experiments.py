@@ -1,4 +1,4 @@
-"""The papers' figures, as the simulator gives them: the invented fleet's table, the calibrated fleet's ranges."""
+"""The published figures, as the simulator gives them: for the invented fleet and the calibrated one."""
 
 import numpy as np
 import pytest
