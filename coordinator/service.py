@@ -1,4 +1,4 @@
-"""From a configuration to a coordinator that serves: alone in its fleet, with its own store, ended by signals.
+"""From a configuration to a coordinator that serves: alone in its fleet, its store its own, ended by signals.
 
 `serve` is the installed service, `opened` and `follow_run` are what a command in the foreground uses.
 """

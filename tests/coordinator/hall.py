@@ -1,4 +1,4 @@
-"""A whole coordinator over an in-memory broker under virtual time, with scripted boards that answer its orders."""
+"""A whole coordinator over an in-memory broker under virtual time, with scripted boards that obey it."""
 
 import tempfile
 from collections import deque
@@ -102,7 +102,8 @@ class Board:
         self.boot, self.step_size = f"{name}-{boot}", 0.001 * (1 + ord(name[-1]) % 7)
         self.orders: list[Order] = []
         self.order: Train | None = None
-        self.phase, self.model = "idle", None
+        self.phase = "idle"
+        self.model: str | None = None
         self.incoming: Incoming | None = None
         self.outgoing: Outgoing | None = None
         self.to_upload: deque[int] = deque()
@@ -177,7 +178,7 @@ class Board:
         address = self.hall.topics.parse(message.topic)
         assert address is not None
         if address.route.name == "order":
-            order: Order = decode(Order, message.payload)  # type: ignore[arg-type]
+            order: Order = decode(Order, message.payload)
             self.orders.append(order)
             if not self.mute:
                 self._obey(order)
