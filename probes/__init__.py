@@ -144,12 +144,14 @@ class Context:
     root: Path
     clock: Clock
     run: Callable[[Sequence[str], float], CommandResult]  # argv, timeout in seconds
+    stream: Callable[[Sequence[str], Callable[[str | None], None]], Callable[[], None]]
+    """Starts a command and gives each line it prints to the callback, None at its end; gives the stop."""
     http_get: Callable[[str, float], bytes]  # url, timeout in seconds; body of a 200 answer, bounded
     read_bytes: Callable[[Path], bytes]  # the first 4 KiB of a file; raises OSError
     mqtt_subscribe: Callable[[str, Callable[[str, bytes], None]], Callable[[], None]] | None = None
     """Topic filter and a callback(topic, payload); gives back the unsubscribe. None without a broker link."""
-    nvml: Callable[[], Any] | None = None
-    """Gives the `pynvml` module; raises ImportError where there is none."""
+    load_module: Callable[[str], Any] = importlib.import_module
+    """An optional library by name (`pynvml`, `pyRAPL.Sensor`); raises ImportError where there is none."""
     activity: Callable[[float], float] | None = None
     """Seconds of training up to an instant of CLOCK_MONOTONIC, never decreasing: what `emulated` meters."""
     options: Mapping[str, Mapping[str, object]] = field(default_factory=dict)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +14,7 @@ from probes import CommandError, CommandResult, Context, HttpError
 from probes._files import read_bytes
 
 BODY_BYTES = 65536  # no plug answers more
+LINE_CHARACTERS = 65536
 
 Subscribe = Callable[[str, Callable[[str, bytes], None]], Callable[[], None]]
 
@@ -48,6 +51,41 @@ def run(command: Sequence[str], timeout_seconds: float) -> CommandResult:
     )
 
 
+def stream(command: Sequence[str], line: Callable[[str | None], None]) -> Callable[[], None]:
+    """Start a command that goes on printing. Raises CommandError where it cannot be started."""
+    try:
+        process = subprocess.Popen(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+    except OSError as error:
+        raise CommandError(f"{command[0]}: {error.strerror}") from None
+
+    def follow() -> None:
+        assert process.stdout is not None
+        with process.stdout:
+            for text in process.stdout:
+                line(text[:LINE_CHARACTERS])
+        process.wait()
+        line(None)
+
+    threading.Thread(target=follow, name="edged-stream", daemon=True).start()
+    return process.terminate
+
+
+def no_stream(command: Sequence[str], line: Callable[[str | None], None]) -> Callable[[], None]:
+    """Like `no_commands`."""
+    raise CommandError(f"{command[0]} is not run: the root is not this machine's")
+
+
+def no_module(name: str) -> Any:
+    """Libraries look at this machine, not below another root."""
+    raise ImportError(f"{name} is not used: the root is not this machine's")
+
+
 def no_commands(command: Sequence[str], timeout_seconds: float) -> CommandResult:
     """Below another root this machine's commands would answer for the wrong machine."""
     raise CommandError(f"{command[0]} is not run: the root is not this machine's")
@@ -81,12 +119,6 @@ def http_get(url: str, timeout_seconds: float) -> bytes:
     return body
 
 
-def _nvml() -> Any:
-    import pynvml
-
-    return pynvml
-
-
 def real_context(
     root: Path = Path("/"),
     options: Mapping[str, Mapping[str, object]] | None = None,
@@ -99,10 +131,11 @@ def real_context(
         root=root,
         clock=SystemClock(),
         run=run if here else no_commands,
+        stream=stream if here else no_stream,
         http_get=http_get,
         read_bytes=read_bytes,
         mqtt_subscribe=mqtt_subscribe,
-        nvml=_nvml if here else None,
+        load_module=importlib.import_module if here else no_module,
         activity=activity,
         options=options or {},
     )

@@ -17,6 +17,11 @@ from probes._sampler import Sampler, Source
 
 HEARTBEAT_SECONDS = 30.0  # a counter is read at least this often
 SLOWEST_POWER_SECONDS = 1.0
+LOST: tuple[Status, ...] = (
+    "absent",
+    "denied",
+    "invalid",
+)  # worth opening again; a stale one comes back itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,7 @@ class Roster:
             findings += mine
             able = [one.channel for one in mine if one.channel is not None and one.status == "ok"]
             with self.lock:
-                fresh = [channel for channel in able if self._status(channel.id) not in ("ok", "frozen")]
+                fresh = [channel for channel in able if self._status(channel.id) in LOST]
             if fresh:
                 self._open(probe, fresh)
         with self.lock:

@@ -1,0 +1,141 @@
+"""Power and energy chips under hwmon on any board: INA2xx, PAC19xx, LTC29xx, SCMI and their like.
+
+A chip's files say watts and joules, not what they are of: a rail, unless a label, a board profile, the only
+high voltage among like chips or the configuration (`[energy.hwmon] input = "hwmon/..."`) makes it the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from probes import Channel, Context, Finding, Reader
+from probes._chips import at_input, rejected, says_input
+from probes._files import Trouble, number
+from probes._hwmon import Chip, chips
+from probes._hwmon_reader import Quantities, Quantity, quantities
+from probes._settings import SettingError, word
+from probes.ina3221 import find as jetson_rails
+from probes.powercap import ROOT as POWERCAP
+
+INPUT_VOLTS = 4.5  # boards are fed with 5 V and more
+CORE_VOLTS = 2.0  # what hangs below a buck converter
+
+
+class Hwmon:
+    name = "hwmon"
+
+    def detect(self, context: Context) -> list[Finding]:
+        wanted = ""
+        if "input" in context.options.get(self.name, {}):
+            try:
+                wanted = word(context.options[self.name], self.name, "input")
+            except SettingError as error:
+                return [Finding(self.name, "invalid", str(error))]
+        findings: list[Finding] = []
+        found: list[tuple[Chip, Quantity, float | Trouble]] = []
+        for chip in _mine(context):
+            no_meter = rejected(context, chip)
+            mine = quantities(context, chip)
+            if no_meter is not None:
+                if mine:
+                    findings.append(Finding(f"hwmon/{chip.place} ({chip.name})", "invalid", no_meter.reason))
+                continue
+            found += [(chip, one, one.read(context)) for one in mine]
+        high = _only_high(context, [chip for chip, _, _ in found])
+        for chip, quantity, value in found:
+            channel = self._channel(context, chip, quantity, high, wanted)
+            if isinstance(value, Trouble):
+                findings.append(Finding(channel.id, value.status, value.reason, channel=channel))
+            else:
+                remedy = "" if channel.headline else _hint(context, chip, channel)
+                findings.append(Finding(channel.id, "ok", remedy=remedy, channel=channel))
+        known = {one.channel.id for one in findings if one.channel is not None}
+        if wanted and wanted not in known:
+            reason = f"energy.hwmon.input names {wanted!r}; there are: {', '.join(sorted(known)) or 'none'}"
+            findings.append(Finding(self.name, "absent", reason))
+        return findings
+
+    def open(self, context: Context, channels: Sequence[Channel]) -> list[Reader]:
+        """One reader per chip: a bus that hangs stops its own chips alone."""
+        readers: list[Reader] = []
+        wanted = {channel.id for channel in channels}
+        for chip in _mine(context):
+            mine = [one for one in quantities(context, chip) if one.id in wanted]
+            if mine and rejected(context, chip) is None:
+                readers.append(Quantities(context, mine))
+        return readers
+
+    @staticmethod
+    def _channel(context: Context, chip: Chip, quantity: Quantity, high: Chip | None, wanted: str) -> Channel:
+        window = number(context, chip.path / "update_interval", 1e-3)
+        channel = Channel(
+            id=quantity.id,
+            kind=quantity.kind,
+            scope="rail",
+            basis="estimated" if chip.name.startswith("dtpm") else "measured",
+            relative_uncertainty=0.02,
+            source=f"{chip.name} at {chip.place}: {quantity.describe()}",
+            window_seconds=None if isinstance(window, Trouble) or window <= 0 else window,
+            twin=quantity.twin,
+            headline=False,
+        )
+        if chip.name == "amdgpu":
+            note = "on an APU this is inside the package; prefer it only for a discrete card"
+            return replace(channel, scope="gpu", note=note)
+        if chip.name == "amd_energy" and quantity.label.lower().startswith("esocket"):
+            return replace(channel, scope="package", headline=True, relative_uncertainty=0.05)
+        why = ""
+        if wanted in (channel.id, channel.twin or "-"):
+            why = "the configuration says that it is the board's input"
+        elif says_input(quantity.label):
+            why = f"its label, {quantity.label!r}, names the board's input"
+        elif at_input(context, chip):
+            why = "this board's profile says that it is the input"
+        elif high is not None and chip.path == high.path:
+            why = "the only one of its kind at an input's voltage; the others are core rails below it"
+        if why:
+            return replace(channel, scope="dc_in", headline=True, source=f"{channel.source}; {why}")
+        return channel
+
+
+def create() -> Hwmon:
+    return Hwmon()
+
+
+def _mine(context: Context) -> list[Chip]:
+    """Not a Jetson's rails, and not what powercap counts already."""
+    jetson = {rail.place for rail in jetson_rails(context)}
+    powercap = context.path(POWERCAP).is_dir()
+    return [
+        chip
+        for chip in chips(context)
+        if not (chip.name in ("ina3221", "ina238") and chip.place in jetson)
+        and not (chip.name == "amd_energy" and powercap)
+    ]
+
+
+def _only_high(context: Context, found: Sequence[Chip]) -> Chip | None:
+    """The one chip at an input's voltage among chips of one model that all else measure core rails."""
+    models: dict[str, dict[str, Chip]] = {}
+    for chip in found:
+        models.setdefault(chip.name, {})[chip.place] = chip
+    for same in models.values():
+        volts = {place: number(context, chip.path / "in1_input", 1e-3) for place, chip in same.items()}
+        high = [
+            place for place, value in volts.items() if not isinstance(value, Trouble) and value >= INPUT_VOLTS
+        ]
+        low = [
+            place for place, value in volts.items() if not isinstance(value, Trouble) and value <= CORE_VOLTS
+        ]
+        if len(high) == 1 and low and len(high) + len(low) == len(same):
+            return same[high[0]]
+    return None
+
+
+def _hint(context: Context, chip: Chip, channel: Channel) -> str:
+    """How to make the board's input of a rail that could be it."""
+    volts = number(context, chip.path / "in1_input", 1e-3)
+    if isinstance(volts, Trouble) or volts < INPUT_VOLTS or channel.scope != "rail":
+        return ""
+    return f'if this is the board\'s input: [energy.hwmon] input = "{channel.id}"'
