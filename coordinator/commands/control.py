@@ -52,12 +52,7 @@ def weights(
         _show.json(reply)
         return
     _say(reply)
-    shares = reply.data.get("shares")
-    if isinstance(shares, dict) and shares:
-        before = reply.data.get("present")
-        before = before if isinstance(before, dict) else {}
-        rows = [[board, _share(before.get(board)), _share(share)] for board, share in sorted(shares.items())]
-        _show.table("", ["board", "share now", "would become"], rows, "<>>")
+    _say_shares(reply)
 
 
 @told
@@ -82,6 +77,8 @@ def policy(
     with connected(context, config, broker, fleet) as client:
         reply = client.demand(action)
     _answer(reply, as_json)
+    if not as_json:
+        _say_shares(reply)
 
 
 @told
@@ -156,6 +153,22 @@ def _say(reply: Reply) -> None:
     if reply.from_round is not None and str(reply.from_round) not in text:
         text = f"{text} (from round {reply.from_round} on)"
     typer.echo(text)
+
+
+def _say_shares(reply: Reply) -> None:
+    """What the shares are and, where the answer foretells them, what they would become."""
+    shares, present = reply.data.get("shares"), reply.data.get("present")
+    if not isinstance(shares, dict) or not shares:
+        return
+    if isinstance(present, dict):
+        rows = [[board, _share(present.get(board)), _share(shares[board])] for board in sorted(shares)]
+        _show.table("", ["board", "share now", "would become"], rows, "<>>")
+    else:
+        _show.table(
+            "", ["board", "share"], [[board, _share(shares[board])] for board in sorted(shares)], "<>"
+        )
+    if reply.data.get("reason"):
+        typer.echo(str(reply.data["reason"]))
 
 
 def _share(samples: Any) -> str:

@@ -1,0 +1,94 @@
+"""Following a run: a line for each round that ends, what it waits for in between, and how it ended.
+
+Where the state comes from (a coordinator over the broker, or one in this process) is the caller's.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import typer
+
+from coordinator.commands import _show
+from coordinator.commands.rounds import joules_by_basis, shares
+from edged.messages import FleetState
+
+Data = Mapping[str, Any]
+Fetch = Callable[[int], Data]
+"""fetch(last): the run's last rounds as `views.rounds` gives them."""
+MOST_AT_ONCE = 200
+
+
+class Follower:
+    """`see` each state of the fleet; `done` once the run is over or could not begin."""
+
+    def __init__(self, run: str, target: int, fetch: Fetch, as_json: bool) -> None:
+        self.run, self.done, self.reason, self.accepted = run, False, "", 0
+        self._target, self._fetch, self._json = target, fetch, as_json
+        self._round = 0
+        self._told = ""
+
+    @property
+    def complete(self) -> bool:
+        """True when all samples were accepted."""
+        return self.accepted >= self._target
+
+    def see(self, state: FleetState) -> None:
+        """Tell what is new in it."""
+        if state.run != self.run:
+            if self.run in state.reason and state.phase == "idle":
+                self.done, self.reason = True, state.reason
+            return
+        newest = int(state.last.get("round", 0)) if state.last.get("run") == self.run else 0
+        if newest > self._round:
+            for row in self._fetch(min(MOST_AT_ONCE, newest - self._round))["rounds"]:
+                if row["round"] > self._round:
+                    self._tell_round(row, state.rounds)
+        if state.phase == "done":
+            self.done, self.reason = True, state.reason
+        elif state.link != "up":
+            self._say("the coordinator is gone; the run goes on when it is back")
+        elif state.phase != "running":
+            self._say(f"{state.phase}: {state.reason}" if state.reason else state.phase)
+
+    def end(self) -> None:
+        """The last word: held-out figures and how it ended."""
+        data = self._fetch(1) if self._round else {"evaluations": []}
+        held_out = next(
+            (row for row in reversed(data["evaluations"]) if "accuracy" in row or "loss" in row), None
+        )
+        if self._json:
+            _show.json_line(
+                {
+                    "event": "finished",
+                    "run": self.run,
+                    "complete": self.complete,
+                    "accepted": self.accepted,
+                    "reason": self.reason,
+                    "evaluation": held_out,
+                }
+            )
+            return
+        if held_out is not None:
+            typer.echo(
+                f"held out after round {held_out['round']}: accuracy "
+                f"{_show.percent(held_out.get('accuracy'))}, loss {_show.figure(held_out.get('loss'))}"
+            )
+        typer.echo(f"run {self.run}: {self.reason}")
+
+    def _tell_round(self, row: Data, of: int) -> None:
+        self._round, self.accepted = row["round"], row["accepted_in_all"]
+        if self._json:
+            _show.json_line({"event": "round", **row})
+            return
+        longest = f" ({row['longest']})" if row["longest"] else ""
+        lost = row["ordered"] - row["accepted"]
+        typer.echo(
+            f"round {row['round']}/{of}: makespan {_show.duration(row['makespan_seconds'])}{longest}, "
+            f"compute {joules_by_basis(row)} J, {shares(row)}"
+            + (f", {lost:,} samples lost and dealt again" if lost else "")
+        )
+
+    def _say(self, text: str) -> None:
+        if text != self._told:
+            self._told = text
+            _show.progress(text)

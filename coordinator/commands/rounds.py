@@ -1,0 +1,140 @@
+"""`edged-coordinator rounds` and `runs`: what was recorded, told by the coordinator or read in its store."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from coordinator.commands import _recorded, _show
+from coordinator.commands._surroundings import (
+    BrokerOption,
+    ConfigOption,
+    FleetOption,
+    JsonOption,
+    StoreOption,
+    connected,
+    told,
+)
+from edged.controls import GetRounds, GetRuns
+
+Row = Mapping[str, Any]
+
+
+@told
+def rounds(
+    context: typer.Context,
+    run: Annotated[str | None, typer.Argument(help="Else the present or newest.", show_default=False)] = None,
+    *,
+    last: Annotated[int, typer.Option("--last", min=1, max=200, help="So many of the newest.")] = 20,
+    store: StoreOption = None,
+    config: ConfigOption = None,
+    broker: BrokerOption = None,
+    fleet: FleetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the rounds of a run: makespan, joules, shares and the reason for them, held-out figures.
+
+    With --store the folder is read, and no coordinator needs to run.
+
+    Example: edged-coordinator rounds --last 5
+    """
+    if store is not None:
+        from coordinator import views
+
+        with _recorded.opened(store.expanduser()) as history:
+            name = run or history.newest_run()
+            data = views.rounds(history, _recorded.recorded(history, name or "").name, last)
+    else:
+        with connected(context, config, broker, fleet) as client:
+            data = client.demand(GetRounds(run, last)).data
+    if as_json:
+        _show.json(data)
+    else:
+        show(data)
+
+
+@told
+def runs(
+    context: typer.Context,
+    *,
+    store: StoreOption = None,
+    config: ConfigOption = None,
+    broker: BrokerOption = None,
+    fleet: FleetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the runs in the store, newest first.
+
+    Example: edged-coordinator runs --json
+    """
+    if store is not None:
+        with _recorded.opened(store.expanduser()) as history:
+            found = history.runs()
+    else:
+        with connected(context, config, broker, fleet) as client:
+            found = client.demand(GetRuns()).data["runs"]
+    if as_json:
+        _show.json(found)
+        return
+    if not found:
+        typer.echo("no run was started yet; `edged-coordinator run --help` says how")
+        return
+    columns = ["run", "started", "policy", "task", "rounds", "state"]
+    _show.table("", columns, [_run_cells(row) for row in found], "<<<<><")
+
+
+def show(data: Mapping[str, Any]) -> None:
+    """A line a round; boards that lost their order are named below."""
+    if not data["rounds"]:
+        typer.echo(f"run {data['run']} has no round that is over")
+        return
+    held_out = {row["round"]: row for row in data["evaluations"]}
+    _show.table(
+        f"run {data['run']}",
+        ["round", "makespan", "in all", "compute joules", "w_e", "accuracy", "shares", "reason"],
+        [_cells(row, held_out.get(row["round"], {})) for row in data["rounds"]],
+        ">>><>><<",
+    )
+    for row in data["board_rounds"]:
+        if row["status"] != "accepted":
+            typer.echo(f"round {row['round']}: {row['board']} {row['status']}: {row['reason']}")
+
+
+def joules_by_basis(row: Row) -> str:
+    """Compute joules with their basis; what no board told is not 0."""
+    known = [f"{_show.figure(value)} {basis}" for basis, value in row["compute_joules_by_basis"].items()]
+    unknown = row["joules_unknown_of"]
+    return " + ".join(known + ([f"unknown of {', '.join(unknown)}"] if unknown else [])) or _show.UNKNOWN
+
+
+def shares(row: Row) -> str:
+    """Board and samples."""
+    return " ".join(f"{board}:{samples}" for board, samples in row["shares"].items())
+
+
+def _cells(row: Row, held_out: Row) -> list[str]:
+    return [
+        str(row["round"]),
+        _show.duration(row["makespan_seconds"]),
+        _show.duration(row["wall_seconds"]),
+        joules_by_basis(row),
+        _show.weight(row["w_e"]),
+        _show.percent(held_out.get("accuracy")),
+        shares(row),
+        row["reason"],
+    ]
+
+
+def _run_cells(row: Row) -> Sequence[str]:
+    settings = row["settings"]
+    state = "going on" if row["ended"] is None else "complete" if row["complete"] else row["reason"]
+    weights = "" if settings["policy"] == "equal" else f", w_e {_show.weight(settings['w_e'])}"
+    return [
+        row["run"],
+        time.strftime("%Y-%m-%d %H:%M", time.localtime(row["at"])),
+        settings["policy"] + weights,
+        settings["task"],
+        f"{row['rounds']} of {settings['rounds']}",
+        state,
+    ]

@@ -1,0 +1,167 @@
+"""`edged-coordinator status`: one screen of what goes on and what the round waits for."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import typer
+
+from coordinator.commands import _show
+from coordinator.commands._surroundings import (
+    BrokerOption,
+    ConfigOption,
+    FleetOption,
+    JsonOption,
+    connected,
+    told,
+)
+from edged.controls import GetStatus
+
+Data = Mapping[str, Any]
+
+
+@told
+def status(
+    context: typer.Context,
+    *,
+    config: ConfigOption = None,
+    broker: BrokerOption = None,
+    fleet: FleetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what the round waits for, of whom, since when and until when; decisions; what was refused.
+
+    Example: edged-coordinator status --broker 192.0.2.1
+    """
+    with connected(context, config, broker, fleet) as client:
+        data = client.demand(GetStatus()).data
+    if as_json:
+        _show.json(data)
+        return
+    for line in lines(data):
+        typer.echo(line)
+
+
+def lines(data: Data) -> Iterator[str]:
+    """The screen, from the top."""
+    fleet = data["fleet"]
+    yield f"coordinator on {data['host']}, edged {data['version']}, term {data['term']}"
+    yield _link(data["link"])
+    yield from _run(data)
+    for name in ("problem", "failure"):
+        if data.get(name):
+            yield f"{name}: {data[name]}"
+    yield from _waiting(fleet)
+    yield from _last(fleet.get("last") or {}, data.get("evaluation"))
+    yield from _boards(data["boards"])
+    yield from _decisions(data["decisions"])
+    yield from _counters(data)
+
+
+def _link(link: Data) -> str:
+    protocol = f", MQTT {link['protocol']}" if link.get("protocol") else ""
+    again = f", {link['reconnects']} reconnects" if link.get("reconnects") else ""
+    return f"broker {link['host']}:{link['port']} {link['stage']}{protocol}{again}"
+
+
+def _run(data: Data) -> Iterator[str]:
+    run, fleet = data.get("run"), data["fleet"]
+    if data.get("preparing"):
+        yield f"run {data['preparing']} is being prepared"
+    if run is None:
+        if not data.get("preparing"):
+            yield "no run; start one with `edged-coordinator run`"
+        return
+    settings = run["settings"]
+    paused = ", to be paused" if run["paused"] and run["phase"] != "paused" else ""
+    yield (
+        f"run {run['run']}: {run['phase']}{paused}, "
+        f"round {run['round']} of {settings['rounds']}, "
+        f"{run['accepted']:,} of {run['target']:,} samples accepted"
+        + (f", {run['returned']:,} to be dealt again" if run.get("returned") else "")
+    )
+    yield (
+        f"  task {settings['task']}, pool {settings['pool']}, regime {settings['regime']}, "
+        f"policy {fleet['policy']}, w_t {_show.weight(fleet['w_t'])}, w_e {_show.weight(fleet['w_e'])}"
+    )
+    if run.get("reason"):
+        yield f"  {run['reason']}"
+    if run.get("drained"):
+        yield f"  drained: {', '.join(run['drained'])}"
+
+
+def _waiting(fleet: Data) -> Iterator[str]:
+    waiting = fleet.get("waiting") or ()
+    if waiting:
+        yield "waiting for"
+        rows = [
+            [
+                item["board"],
+                item["what"],
+                f"since {_show.duration(item['since_seconds'])}",
+                "without a limit"
+                if item.get("until_seconds") is None
+                else f"at most {_show.duration(item['until_seconds'])} more",
+            ]
+            for item in waiting
+        ]
+        yield from _indented(["board", "what", "", ""], rows, heading=False)
+
+
+def _last(last: Data, evaluation: Data | None) -> Iterator[str]:
+    if not last:
+        return
+    joules = ", ".join(
+        f"{_show.figure(value)} J {basis}" for basis, value in last["compute_joules_by_basis"].items()
+    )
+    unknown = last.get("joules_unknown_of") or []
+    yield (
+        f"last round {last['round']}: makespan {_show.duration(last['makespan_seconds'])}"
+        + (f" ({last['longest']})" if last.get("longest") else "")
+        + f", in all {_show.duration(last['wall_seconds'])}; compute {joules or 'joules unknown'}"
+        + (f", unknown of {', '.join(unknown)}" if unknown and joules else "")
+    )
+    if evaluation:
+        if evaluation.get("error"):
+            yield f"held out: not known: {evaluation['error']}"
+        else:
+            accuracy, loss = evaluation.get("accuracy"), evaluation.get("loss")
+            yield (
+                f"held out after round {evaluation['round']}: "
+                f"accuracy {_show.percent(accuracy)}, loss {_show.figure(loss)}"
+            )
+
+
+def _boards(boards: Data) -> Iterator[str]:
+    up = [name for name, board in boards.items() if board["link"] == "up"]
+    yield f"boards: {len(up)} of {len(boards)} connected"
+    lacking = [(name, board) for name, board in boards.items() if board["lack"] or board["link"] != "up"]
+    for name, board in lacking:
+        yield f"  {name}: {board['lack'] or 'link ' + board['link']}"
+
+
+def _decisions(decisions: list[Data]) -> Iterator[str]:
+    if decisions:
+        yield "last decisions"
+    for row in reversed(decisions):
+        decision = row["decision"]
+        shares = ", ".join(f"{board} {share:,}" for board, share in decision["shares"].items())
+        yield f"  round {row['round']}: {decision['reason']}"
+        yield f"    {shares}"
+
+
+def _counters(data: Data) -> Iterator[str]:
+    counted = {board: counters for board, counters in data["counters"].items() if counters}
+    if not counted:
+        yield "nothing was refused or odd"
+        return
+    yield "refused or odd, so far"
+    for board, counters in counted.items():
+        words = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counters.items())
+        yield f"  {'coordinator' if board == '-' else board}: {words}"
+    for text in (data.get("odd") or {}).values():
+        yield f"    {text}"
+
+
+def _indented(columns: list[str], rows: list[list[str]], heading: bool = True) -> Iterator[str]:
+    for line in _show.plain("", columns, rows, "<" * len(columns))[0 if heading else 1 :]:
+        yield f"  {line}"

@@ -1,0 +1,152 @@
+"""`edged-coordinator top`: the fleet live, a line for each board; without a terminal plain lines."""
+
+import time
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Annotated, Any
+
+import typer
+
+from coordinator.client import Client, NobodyAnswersError
+from coordinator.commands import _show
+from coordinator.commands._surroundings import (
+    BrokerOption,
+    ConfigOption,
+    FleetOption,
+    JsonOption,
+    connected,
+    told,
+)
+from edged.controls import GetBoards, GetRounds, GetStatus
+
+Data = Mapping[str, Any]
+ROUNDS = 200
+COLUMNS = ["board", "share", "done", "seconds", "joules", "wait", "cost", "basis", "watts", "phase"]
+SIDES = "<>>>>>><><"
+
+
+@told
+def top(
+    context: typer.Context,
+    *,
+    interval: Annotated[float, typer.Option("--interval", min=0.2, help="Seconds between two looks.")] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="Show it once and end.")] = False,
+    config: ConfigOption = None,
+    broker: BrokerOption = None,
+    fleet: FleetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Watch the fleet: each board's share, seconds, joules, wait, cost and basis; w_e over the rounds.
+
+    Seconds, joules and wait are of the last round. With --json each look is a document on a line.
+
+    Example: edged-coordinator top --interval 2
+    """
+    with connected(context, config, broker, fleet) as client:
+        if as_json or once or not _show.is_terminal():
+            _lines(client, interval, once, as_json)
+        else:
+            _live(client, interval)
+
+
+def look(client: Client) -> dict[str, Any]:
+    """Everything on the screen, asked for now."""
+    status = client.demand(GetStatus()).data
+    boards = client.demand(GetBoards()).data["boards"]
+    run = (status.get("run") or {}).get("run")
+    rounds = client.demand(GetRounds(run, ROUNDS)).data if run else {"rounds": [], "board_rounds": []}
+    return {"status": status, "boards": boards, **{key: rounds[key] for key in ("rounds", "board_rounds")}}
+
+
+def heading(seen: Data) -> Iterator[str]:
+    """What stands above the boards."""
+    status = seen["status"]
+    fleet, run = status["fleet"], status.get("run")
+    if run is None:
+        yield f"{status['host']}: no run{', one is being prepared' if status.get('preparing') else ''}"
+        return
+    yield (
+        f"{run['run']}  {run['phase']}  round {run['round']}/{run['settings']['rounds']}  "
+        f"{fleet['policy']}  w_t {_show.weight(fleet['w_t'])}  w_e {_show.weight(fleet['w_e'])}"
+    )
+    waiting = fleet.get("waiting") or ()
+    if waiting:
+        yield "waits for " + ", ".join(
+            f"{item['board']} ({item['what']}, {_show.duration(item['since_seconds'])})" for item in waiting
+        )
+    elif fleet.get("reason"):
+        yield str(fleet["reason"])
+    if seen["rounds"]:
+        last = seen["rounds"][-1]
+        makespan = _show.duration(last["makespan_seconds"])
+        yield f"last round: makespan {makespan}; w_e {weights(seen['rounds'])}"
+
+
+def weights(rounds: list[Data]) -> str:
+    """w_e over rounds: `0 (rounds 1-4), 0.25 (5-12)`."""
+    spans = []
+    for value, rows in groupby(rounds, key=lambda row: row["w_e"]):
+        numbers = [row["round"] for row in rows]
+        span = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}"
+        spans.append(f"{_show.weight(value)} ({span})")
+    return ", ".join(spans[-6:])
+
+
+def rows(seen: Data) -> list[list[str]]:
+    """A line for each board."""
+    last = seen["rounds"][-1] if seen["rounds"] else None
+    parts = {
+        row["board"]: row
+        for row in seen["board_rounds"]
+        if last is not None and row["round"] == last["round"]
+    }
+    return [_cells(board, parts.get(board["board"]), last) for board in seen["boards"]]
+
+
+def _cells(board: Data, part: Data | None, last: Data | None) -> list[str]:
+    seconds = part["seconds"] if part else None
+    makespan = last["makespan_seconds"] if last else None
+    wait = None if seconds is None or makespan is None else max(0.0, makespan - seconds)
+    samples, done = board.get("samples"), board.get("samples_done")
+    return [
+        board["board"],
+        "" if samples is None else f"{samples:,}",
+        "" if done is None else f"{done:,}",
+        _show.duration(seconds) if part else "",
+        _show.figure(part["joules"]) if part else "",
+        _show.duration(wait) if part else "",
+        "" if board.get("cost") is None else _show.figure(board["cost"]),
+        (part["basis"] if part else "") or board.get("basis") or "no meter",
+        _show.UNKNOWN if board.get("watts") is None else _show.figure(board["watts"]),
+        board.get("lack") or (board.get("phase") or "" if board["link"] == "up" else f"link {board['link']}"),
+    ]
+
+
+def _lines(client: Client, interval: float, once: bool, as_json: bool) -> None:
+    while True:
+        seen = look(client)
+        if as_json:
+            _show.json_line(seen)
+        else:
+            for line in [*heading(seen), *_show.plain("", COLUMNS, rows(seen), SIDES), ""]:
+                typer.echo(line)
+        if once:
+            return
+        time.sleep(interval)
+
+
+def _live(client: Client, interval: float) -> None:
+    from rich.console import Group
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(screen=False, auto_refresh=False) as live:
+        while True:
+            try:
+                seen = look(client)
+                table = _show.rich_table("", COLUMNS, rows(seen), SIDES)
+                live.update(Group(*(Text(line) for line in heading(seen)), table), refresh=True)
+            except NobodyAnswersError as error:
+                live.update(Text(f"{error}\nasking again; Ctrl-C ends this"), refresh=True)
+            client.wait(interval)
+            time.sleep(0.2)

@@ -1,0 +1,146 @@
+"""What the demo does, settled before anything starts: boards, data, budget, folder; and how long it will take."""
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from edged import boards, tasks
+
+KINDS: Final = (
+    "rpi4",
+    "rpi5",
+    "visionfive2",
+    "n100",
+    "orangepi5",
+    "p550",
+    "jetson-nano",
+    "rpi3bplus",
+    "rock5c",
+    "milkv-jupiter",
+    "jetson-orin-nano",
+)
+"""Boards of edged/boards.toml in the order in which they join the demo."""
+FLEET: Final = "demo"
+MOST_BOARDS: Final = 32
+EXAMPLES_A_BATCH: Final = 180
+"""Default budget in multiples of the number of boards, for the digits: half of the pool with four boards."""
+
+
+class PlanError(ValueError):
+    """The demo cannot be done so; the text says what and what to do."""
+
+
+class Plan(Struct, frozen=True):
+    """`boards` maps ids to kinds, `relative` to speeds (Raspberry Pi 4: 1), `pool_path` is `builtin` or a folder."""
+
+    task: str
+    task_folder: str
+    pool: str
+    pool_path: str
+    samples: int
+    boards: dict[str, str]
+    relative: dict[str, float]
+    rounds: int
+    budget: int
+    batch: int
+    w_e: float
+    seed: int
+    folder: Path
+
+
+def plan(
+    *,
+    task: str,
+    pool: str,
+    board_count: int,
+    rounds: int,
+    budget: int | None,
+    w_e: float,
+    seed: int,
+    folder: Path,
+) -> Plan:
+    """Check everything that can be checked without torch. Raises PlanError."""
+    task_folder = str(tasks.FOLDER)
+    if task.endswith(".py"):
+        path = Path(task).resolve()
+        task, task_folder = path.stem, str(path.parent)
+    name, _, where = pool.partition("=")
+    where = where or str(tasks.BUILTIN)
+    try:
+        found = tasks.find(task, [Path(task_folder)])
+        info = found.inspect(tasks.BUILTIN if where == str(tasks.BUILTIN) else Path(where))
+    except (tasks.TaskError, tasks.PoolError) as error:
+        raise PlanError(f"{error}; --pool NAME=FOLDER names other data") from None
+    if not 2 <= board_count <= MOST_BOARDS:
+        raise PlanError(f"--boards {board_count}: from 2 to {MOST_BOARDS}")
+    chosen = named(board_count)
+    table = boards.load()
+    batch = found.DEFAULTS.batch
+    least = batch * board_count
+    budget = budget or min(EXAMPLES_A_BATCH * board_count, info.samples)
+    if budget < least:
+        raise PlanError(
+            f"--budget {budget}: {board_count} boards need a batch of {batch} each, {least} at least"
+        )
+    return Plan(
+        task=task,
+        task_folder=task_folder,
+        pool=name,
+        pool_path=where if where == str(tasks.BUILTIN) else str(Path(where).resolve()),
+        samples=info.samples,
+        boards=chosen,
+        relative={board: table.speed(kind).relative for board, kind in chosen.items()},
+        rounds=rounds,
+        budget=budget,
+        batch=batch,
+        w_e=w_e,
+        seed=seed,
+        folder=folder,
+    )
+
+
+def named(count: int, kinds: Sequence[str] = KINDS) -> dict[str, str]:
+    """Board ids and their kinds; a second one of a kind has a 2 behind its name."""
+    return {
+        kind if turn == 0 else f"{kind}-{turn + 1}": kind
+        for turn, kind in ((index // len(kinds), kinds[index % len(kinds)]) for index in range(count))
+    }
+
+
+def estimate_seconds(plan: Plan, seconds_per_sample: float, overhead_seconds: float = 0.4) -> float:
+    """How long both runs take if nothing goes wrong: equal by its slowest board, adaptive by all speeds."""
+    speeds = plan.relative.values()
+    equal = plan.budget / len(plan.relative) / min(speeds)
+    adaptive = max(plan.budget / sum(speeds), plan.batch / min(speeds))
+    return plan.rounds * ((equal + adaptive) * seconds_per_sample + 2 * overhead_seconds)
+
+
+def folder(given: Path | None) -> Path:
+    """A new folder of this demo: below --out, else ./out, else a temporary one. Raises PlanError."""
+    stamp = time.strftime("demo-%Y%m%d-%H%M%S")
+    base = given if given is not None else Path("out")
+    try:
+        return _made(base, stamp)
+    except OSError as error:
+        if given is not None:
+            raise PlanError(f"--out {given}: {error.strerror}; give a folder that you may write") from None
+    import tempfile
+
+    return Path(tempfile.mkdtemp(prefix="edged-demo-"))
+
+
+def _made(base: Path, stamp: str) -> Path:
+    for attempt in range(100):
+        path = base / (stamp if not attempt else f"{stamp}-{attempt + 1}")
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            if not base.is_dir():
+                raise
+        else:
+            return path.resolve()
+    raise OSError(os.strerror(17), str(base))
