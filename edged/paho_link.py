@@ -127,15 +127,18 @@ class PahoLink:
         self._wake()
         if self._thread is not None:
             self._thread.join(timeout_seconds + 1.0)
-        if self._thread is None or not self._thread.is_alive():
-            self._wake_in.close()
-            self._wake_out.close()
+        else:
+            self._close_pipe()
         self._stage = "closed"
 
     def _wake(self) -> None:
         # A full pipe means that the thread has been woken already.
         with suppress(OSError):
             self._wake_out.send(b"\0")
+
+    def _close_pipe(self) -> None:
+        self._wake_in.close()
+        self._wake_out.close()
 
     def _supervise(self) -> None:
         """Nothing but `close` ends this: what the loop did not foresee is counted, told, and tried again."""
@@ -149,6 +152,7 @@ class PahoLink:
                 self._tell(Stage("waiting", f"a failure inside the link, starting it again: {error!r}"))
                 self._backoff = self._backoff.after_failure()
                 self._wait()
+        self._close_pipe()
 
     def _keep_connecting(self) -> None:
         while not self._closing.is_set():
