@@ -28,6 +28,7 @@ def board_row(state: RunState, a: Assignment) -> Row:
         "status": a.status,
         "reason": a.reason,
         "samples": a.samples,
+        "pieces": [[p.epoch, p.start, p.stop] for p in a.pieces],
         "steps": report.steps if report else None,
         "seconds": report.parts.compute.seconds if report else None,
         "joules": energy.joules if energy else a.joules,
