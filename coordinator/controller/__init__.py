@@ -45,7 +45,7 @@ class Settings(Struct, frozen=True):
             raise ValueError("misses_to_floor must be at least 1 and at most misses_to_leave")
 
 
-class Reading(Struct, frozen=True):
+class Reading(Struct, frozen=True, gc=False):
     """The compute window of one accepted report; joules None where the board has no meter."""
 
     board: str
@@ -71,7 +71,7 @@ class Reading(Struct, frozen=True):
                 raise ValueError(f"{self.board}: {name} must be finite and not negative, not {value}")
 
 
-class Memory(Struct, frozen=True):
+class Memory(Struct, frozen=True, gc=False):
     """What is known of one board from its readings so far; None is unknown, never 0."""
 
     board: str
@@ -92,7 +92,7 @@ class Memory(Struct, frozen=True):
     loss_utility: float | None = None  # |B| sqrt(mean loss^2) of the newest reading
 
 
-class Member(Struct, frozen=True):
+class Member(Struct, frozen=True, gc=False):
     """One board of a pool at a round boundary, with what its configuration says."""
 
     board: str

@@ -6,15 +6,11 @@ Below some hundred boards the plain lists are faster. A property test holds the 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coordinator.controller import Weights
+from coordinator.controller.bulk import Floats, Ints, clamped, whole
 from coordinator.controller.deadband import Kind
-from coordinator.controller.split import GRAIN
 from coordinator.controller.standing import Standing
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +60,8 @@ def decide(
     known = ~np.isnan(costs)
     inverse = 1 / costs
     inverse[~known] = inverse[known].mean() if known.any() else 1.0
-    wanted = whole(clamped(inverse, columns, offsets), columns.budget, columns.caps)
+    x = clamped(inverse, columns.budget, columns.floors, columns.caps, offsets)
+    wanted = whole(x, columns.budget, columns.caps)
     kind, where, drift = _judge(columns, wanted, deadband, patience)
     shares = columns.previous if kind in ("same", "inside") else wanted
     return Decision(shares, wanted, costs, kind, where, drift)
@@ -83,38 +80,6 @@ def combined(seconds: Floats, joules: Floats, weights: Weights) -> Floats:
     if charged.any():
         energy[charged] = joules[charged] / np.median(joules[charged])
     return np.asarray(weights.w_t * ratio + weights.w_e * energy)
-
-
-def clamped(weights: Floats, columns: Columns, offsets: Floats | None) -> Floats:
-    """The level at which x_i = level w_i - o_i, held within the bounds, spends the budget: O(m log m).
-
-    The spending is piecewise linear in the level, with bends where boards leave floors or meet caps.
-    """
-    lo, hi, n = columns.floors, columns.caps, columns.budget
-    o = np.zeros_like(weights) if offsets is None else offsets
-    x: Floats = (n + o.sum()) / weights.sum() * weights - o
-    if ((x >= lo) & (x <= hi)).all():
-        return x
-    bends = np.concatenate([(lo + o) / weights, (hi + o) / weights])
-    steps = np.concatenate([weights, -weights])
-    order = np.argsort(bends, kind="stable")
-    bends, steps = bends[order], steps[order]
-    slopes = np.cumsum(steps)
-    spent = lo.sum() + np.concatenate([[0.0], np.cumsum(slopes[:-1] * np.diff(bends))])
-    k = int(np.searchsorted(spent, n, side="right")) - 1
-    level = bends[k] + ((n - spent[k]) / slopes[k] if slopes[k] > 0 and n > spent[k] else 0.0)
-    return np.asarray(np.clip(level * weights - o, lo, hi), np.float64)
-
-
-def whole(x: Floats, budget: int, caps: Ints) -> Ints:
-    """Largest remainder, ties to the lowest index, as `split.whole`."""
-    grains = np.round(x, GRAIN)
-    n = grains.astype(np.int64)
-    missing = budget - int(n.sum())
-    if missing:
-        order = np.argsort(np.where(n < caps, n - grains, 1.0), kind="stable")
-        n[order[:missing]] += 1
-    return n
 
 
 def _judge(columns: Columns, wanted: Ints, deadband: float, patience: int) -> tuple[Kind, int, Ints]:

@@ -5,10 +5,11 @@ The whole samples always add up to the budget and respect every floor and cap. N
 
 from collections.abc import Sequence
 
-from coordinator.controller import InfeasibleError
+import numpy as np
 
-# Shares are compared in millionths of a sample, so that the order of a floating-point sum breaks no tie.
-GRAIN = 6
+from coordinator.controller import InfeasibleError, bulk
+
+LARGE = 500  # boards from which numpy columns beat lists
 
 
 def check(boards: Sequence[str], budget: int, floors: Sequence[int], caps: Sequence[int]) -> None:
@@ -49,6 +50,11 @@ def clamped(
     Bounds must have passed `check`; weights must be above 0.
     """
     m = len(weights)
+    if m >= LARGE:
+        o = None if offsets is None else np.array(offsets, float)
+        columns = np.array(weights, float), np.array(floors, np.int64), np.array(caps, np.int64)
+        x_column: list[float] = bulk.clamped(columns[0], budget, columns[1], columns[2], o).tolist()
+        return x_column
     offset = [0.0] * m if offsets is None else offsets
     x = [0.0] * m
     free = list(range(m))
@@ -79,7 +85,10 @@ def clamped(
 
 def whole(x: Sequence[float], budget: int, caps: Sequence[int]) -> list[int]:
     """Largest remainder (Hamilton): whole samples that add up to the budget; ties to the lowest index."""
-    grains = [round(value, GRAIN) for value in x]
+    if len(x) >= LARGE:
+        n_column: list[int] = bulk.whole(np.array(x, float), budget, np.array(caps, np.int64)).tolist()
+        return n_column
+    grains = [round(value, bulk.GRAIN) for value in x]
     n = [int(value) for value in grains]
     missing = budget - sum(n)
     if missing == 0:

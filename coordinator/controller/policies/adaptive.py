@@ -13,14 +13,12 @@ from coordinator.controller import Allocation, Need, Pool, Regime, Weights, arra
 from coordinator.controller import costs as cost
 from coordinator.controller.deadband import DRIFT, Verdict, judge, words
 from coordinator.controller.policies._answer import answer
-from coordinator.controller.split import check, clamped, whole
+from coordinator.controller.split import LARGE, check, clamped, whole
 from coordinator.controller.standing import Standing, energy_notes, standing
 
 NAME = "adaptive"
 REGIMES: tuple[Regime, ...] = ("pma", "ddp", "hfl-ddp")
 NEEDS: tuple[Need, ...] = ("seconds", "joules")
-
-LARGE = 500  # boards from which numpy columns beat lists
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):

@@ -16,11 +16,11 @@ NEEDS: tuple[Need, ...] = ("seconds", "joules", "waiting watts")
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
-    """`tolerance`: how far the kept shares may exceed the joules before they are replaced."""
+    """`tolerance`: how far kept shares may exceed the joules. A deadband below 0.08 follows 5 % noise."""
 
     joules: float | None = None
     saving: float = 0.02
-    deadband: float = 0.02
+    deadband: float = 0.08
     tolerance: float = 0.05
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ from coordinator.controller import Allocation, InfeasibleError, Member, Memory, 
 from coordinator.controller.memories import DEFAULTS, missed, observe
 from coordinator.controller.policies import adaptive
 from coordinator.controller.policies.adaptive import Options
+from coordinator.controller.split import LARGE
 from coordinator.controller.steady import Truth, known, outcome, reading
 
 TIME = Options(w_e=0)
@@ -172,9 +173,7 @@ def test_changed_weights_change_the_next_shares_by_the_arithmetic(three: tuple[T
 
 
 def test_a_large_pool_is_decided_by_the_same_rule(three: tuple[Truth, ...]) -> None:
-    fleet = [
-        msgspec.structs.replace(three[i % 3], board=f"b{i:04}") for i in range(3 * (adaptive.LARGE // 3 + 1))
-    ]
+    fleet = [msgspec.structs.replace(three[i % 3], board=f"b{i:04}") for i in range(3 * (LARGE // 3 + 1))]
     members = tuple(known(t, floor=1, previous=100) for t in fleet)
     found = adaptive.allocate(Pool(members, 100 * len(fleet), 2), Options(w_e=0.25))
     small = adaptive.allocate(Pool(members[:3], 300, 2), Options(w_e=0.25))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.controller import Member, Memory, Pool, Weights, arrays
+from coordinator.controller import Member, Memory, Pool, Weights, arrays, bulk
 from coordinator.controller.costs import combined, inverse
 from coordinator.controller.deadband import DRIFT, judge
 from coordinator.controller.split import clamped, whole
@@ -48,7 +48,7 @@ def test_columns_decide_as_lists_do(pool: Pool, w_e: float, deadband: float) -> 
     assert [None if np.isnan(c) else c for c in decision.costs] == pytest.approx(costs)
     x = clamped(inverse(costs), now.budget, now.floors, now.caps)
     lowered = [1 / c if c else 1.0 for c in costs]
-    assert arrays.clamped(np.array(lowered), columns, None) == pytest.approx(
+    assert bulk.clamped(np.array(lowered), columns.budget, columns.floors, columns.caps) == pytest.approx(
         clamped(lowered, now.budget, now.floors, now.caps), rel=1e-7, abs=1e-7
     )
     wanted = decision.wanted.tolist()
@@ -72,6 +72,6 @@ def test_offsets_are_clamped_alike(pool: Pool, offsets: list[float]) -> None:
     weights = [1 + i / 7 for i in range(len(now.boards))]
     small = offsets[: len(weights)]
     columns = arrays.Columns.of(now, {})
-    assert arrays.clamped(np.array(weights), columns, np.array(small)) == pytest.approx(
-        clamped(weights, now.budget, now.floors, now.caps, small), rel=1e-7, abs=1e-6
-    )
+    assert bulk.clamped(
+        np.array(weights), columns.budget, columns.floors, columns.caps, np.array(small)
+    ) == pytest.approx(clamped(weights, now.budget, now.floors, now.caps, small), rel=1e-7, abs=1e-6)
