@@ -227,3 +227,41 @@ def test_a_slow_owner_holds_the_broker_back_instead_of_filling_memory(
         wait(speaker, Delivered)
     assert board.events.qsize() * 40_000 <= 2 * 1024 * 1024 + 64 * 40_000
     assert sorted(int(wait(board, Message).topic.split("/")[1]) for _ in range(200)) == list(range(200))
+
+
+# paho leaves the socket of a failed handshake to the garbage collector.
+@pytest.mark.filterwarnings(
+    "ignore:Exception ignored in. <ssl.SSLSocket:pytest.PytestUnraisableExceptionWarning"
+)
+def test_a_secured_line_carries_whole_chunks_and_a_strange_authority_is_named(
+    start_mosquitto: StartBroker, make_link: MakeLink, tmp_path: Path
+) -> None:
+    for name in ("ours", "strange"):
+        command = [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            f"/CN={name}",
+        ]
+        command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{tmp_path}/{name}.key"]
+        command += ["-out", f"{tmp_path}/{name}.crt"]
+        subprocess.run(command, check=True, capture_output=True, timeout=LONG)
+    broker = start_mosquitto(f"certfile {tmp_path}/ours.crt\nkeyfile {tmp_path}/ours.key\n")
+    secured = {"tls": True, "ca_file": str(tmp_path / "ours.crt")}
+    board, speaker = make_link(broker, "b1", "chunk/#", **secured), make_link(broker, "speaker", **secured)
+    wait(board, Up)
+    wait(speaker, Up)
+    for number in range(24):
+        speaker.publish(f"chunk/{number}", bytes([number]) * 250_000, priority="chunk")
+    for number in range(24):
+        assert wait(board, Message).payload == bytes([number]) * 250_000
+    distrustful = make_link(broker, "b2", tls=True, ca_file=str(tmp_path / "strange.crt"))
+    stage = wait(distrustful, Stage)
+    assert stage.stage == "TLS"
+    assert "CERTIFICATE_VERIFY_FAILED" in stage.reason
