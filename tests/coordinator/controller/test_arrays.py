@@ -39,7 +39,7 @@ def pools(draw: st.DrawFn) -> Pool:
 
 
 @given(pools(), st.floats(0, 1), st.sampled_from([0.05, 0.10, 0.99]))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 def test_columns_decide_as_lists_do(pool: Pool, w_e: float, deadband: float) -> None:
     now, weights = standing(pool), Weights.of(w_e)
     columns = arrays.Columns.of(now, pool.carry[DRIFT])
@@ -66,7 +66,7 @@ def test_columns_decide_as_lists_do(pool: Pool, w_e: float, deadband: float) -> 
 
 
 @given(pools(), st.lists(st.floats(0, 300), min_size=15, max_size=15))
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 def test_offsets_are_clamped_alike(pool: Pool, offsets: list[float]) -> None:
     now = standing(pool)
     weights = [1 + i / 7 for i in range(len(now.boards))]

@@ -17,7 +17,7 @@ def test_remainders_wrap_around_the_steps() -> None:
 
 
 @given(st.integers(1, 60), st.data())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 def test_rows_are_the_shares_and_columns_differ_by_at_most_one(steps: int, data: st.DataObject) -> None:
     shares = data.draw(st.lists(st.integers(steps, 40 * steps), min_size=1, max_size=11))
     rows = schedule(shares, steps)

@@ -36,7 +36,7 @@ boards = st.lists(st.tuples(positive, positive), min_size=2, max_size=11)
 
 
 @given(boards, st.floats(0, 1), st.floats(1e-3, 1), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 def test_only_the_ratio_of_weights_matters_and_no_unit_does(
     costs: list[tuple[float, float]], w_e: float, scale: float, seconds_unit: float, joules_unit: float
 ) -> None:
@@ -53,7 +53,7 @@ def test_only_the_ratio_of_weights_matters_and_no_unit_does(
 
 
 @given(boards, st.floats(0, 1), st.data())
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 def test_the_order_of_the_boards_changes_nothing_but_ties(
     costs: list[tuple[float, float]], w_e: float, data: st.DataObject
 ) -> None:
@@ -73,7 +73,7 @@ def test_the_order_of_the_boards_changes_nothing_but_ties(
 
 
 @given(boards, st.floats(0, 1), st.data())
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 def test_a_board_that_gets_slower_never_gets_more_by_time(
     costs: list[tuple[float, float]], factor: float, data: st.DataObject
 ) -> None:

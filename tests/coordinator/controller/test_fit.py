@@ -17,7 +17,7 @@ FIT = Settings(fixed_cost="fit")
     st.floats(1e-3, 1),
     st.lists(st.integers(100, 1000), min_size=2, max_size=16, unique=True),
 )
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 def test_points_on_a_line_give_its_intercept(a: float, tau: float, ns: list[int]) -> None:
     points = [(n, a + tau * n) for n in ns]
     if max(ns) <= 1.5 * min(ns):

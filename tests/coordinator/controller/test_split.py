@@ -22,7 +22,7 @@ def bounded_splits(draw: st.DrawFn) -> tuple[list[float], int, list[int], list[i
 
 
 @given(bounded_splits())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 def test_every_sample_is_given_and_every_bound_is_kept(
     case: tuple[list[float], int, list[int], list[int]],
 ) -> None:
@@ -34,7 +34,7 @@ def test_every_sample_is_given_and_every_bound_is_kept(
 
 
 @given(bounded_splits())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 def test_unclamped_boards_share_one_level(case: tuple[list[float], int, list[int], list[int]]) -> None:
     """x_i = clamp(level * w_i) for one level, so a free board is beaten by floors alone."""
     weights, budget, floors, caps = case
