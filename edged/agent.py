@@ -64,19 +64,31 @@ class Agent:
 
     def run(self) -> None:
         """Serve until a Stop comes; then end the order, the child and the link."""
-        self._link.subscribe(self._topics.filter("order", board=self.plan.board))
-        self._link.subscribe(self._topics.filter("board_model", board=self.plan.board))
-        self._link.subscribe(self._topics.filter("model"))
-        self._link.start()
-        self._notify.ready()
+        self.begin()
         while True:
             try:
                 event = self._link.events.get(timeout=TURN_SECONDS)
             except Empty:
                 event = None
             if isinstance(event, Stop):
-                return self._end(event.reason)
+                return self.end(event.reason)
             self.turn(event)
+
+    def begin(self) -> None:
+        """Connect, in the background. Being healthy does not depend on a broker."""
+        self._link.subscribe(self._topics.filter("order", board=self.plan.board))
+        self._link.subscribe(self._topics.filter("board_model", board=self.plan.board))
+        self._link.subscribe(self._topics.filter("model"))
+        self._link.start()
+        self._notify.ready()
+
+    def end(self, reason: str) -> None:
+        """Close the order, end the child, say farewell: within five seconds."""
+        log.info("ending: %s", reason)
+        self._notify.stopping()
+        self.feed(events.Leave(reason))
+        self._hands.close()
+        self._link.close()
 
     def turn(self, event: object | None) -> None:
         """One event, and what is due by the clock."""
@@ -85,7 +97,7 @@ class Agent:
         now = self._clock()
         if now - self._ticked >= TURN_SECONDS:
             self._ticked = now
-            self._hands.tend()
+            self._hands.tend(now)
             self.feed(events.Tick())
             if now - self._powered >= POWER_SECONDS:
                 self._powered = now
@@ -152,23 +164,23 @@ class Agent:
         address = self._topics.parse(event.topic)
         if address is not None and address.route.message == "chunk":
             self._chunk(address, event.payload)
-        elif address is not None and address.route.name in {"order", "birth"} and event.payload:
+        elif address is not None and address.route.name in {"order", "birth"}:
             self._word(address, event)
         else:
             self.counters["stray_messages"] += 1
 
     def _word(self, address: Address, event: link.Message) -> None:
+        birth = address.route.name == "birth"
+        if event.retain and not birth:
+            self.counters["retained_orders"] += 1  # orders are never retained: somebody's mistake
+            return
         try:
-            if address.route.name == "birth":
-                birth = decode(messages.Birth, event.payload)
-                self.feed(events.Foreign(birth, event.retain))
-            elif event.retain:
-                self.counters["retained_orders"] += 1  # orders are never retained: somebody's mistake
-            else:
-                self.feed(_order(event.payload))
+            self.feed(_foreign(event) if birth else _order(event.payload))
         except MessageError as error:
             self.counters["malformed_messages"] += 1
             log.warning("%s: not understood: %s", event.topic, error)
+            if birth:
+                self.feed(events.Foreign(None, event.retain))
 
     def _chunk(self, address: Address, payload: bytes) -> None:
         try:
@@ -223,15 +235,14 @@ class Agent:
         order = f", order {self.board.order_id}" if self.board.order_id else ""
         return self.board.phase.value + order + (f": {self.board.reason}" if self.board.reason else "")
 
-    def _end(self, reason: str) -> None:
-        log.info("ending: %s", reason)
-        self._notify.stopping()
-        self.feed(events.Leave(reason))
-        self._hands.close()
-        self._link.close()
-
 
 _EVENTS = get_args(events.Event)
+
+
+def _foreign(event: link.Message) -> events.Foreign:
+    # Without a payload somebody has cleared what the broker kept.
+    birth = decode(messages.Birth, event.payload) if event.payload else None
+    return events.Foreign(birth, event.retain)
 
 
 def _order(payload: bytes) -> messages.Order:

@@ -76,7 +76,10 @@ class Books:
         spans = self._compute()
         if not spans:
             return messages.Energy(reason="nothing was computed that counts")
-        found = self._meter.window(spans[0].start.mark, spans[-1].stop.mark)
+        try:
+            found = self._meter.window(spans[0].start.mark, spans[-1].stop.mark)
+        except MarkError as error:
+            return messages.Energy(reason=str(error), flags=(LATE,))
         flags = (*found.flags, LATE) if self._late else found.flags
         return messages.Energy(
             joules=found.joules,
@@ -92,7 +95,11 @@ class Books:
     def steady(self, finished: Finished) -> Steady:
         """The compute window without a new process's first steps; without samples when it had no others."""
         spans = self._compute()
-        if not spans or finished.steady_samples == 0:
+        if (
+            not spans
+            or finished.steady_samples == 0
+            or finished.steady_at_seconds >= spans[-1].stop.at_seconds
+        ):
             return Steady()
         start, stop = spans[0].start, spans[-1].stop
         if finished.steady_at_seconds > start.at_seconds:
@@ -100,7 +107,7 @@ class Books:
         return Steady(
             samples=finished.steady_samples,
             seconds=stop.at_seconds - start.at_seconds,
-            joules=self._meter.window(start.mark, stop.mark).joules,
+            joules=self._joules(Span("compute", start, stop)),
         )
 
     def _compute(self) -> list[Span[Mark]]:
@@ -108,7 +115,10 @@ class Books:
         return [span for span in spans if span.part == "compute"]
 
     def _joules(self, span: Span[Mark]) -> float | None:
-        return self._meter.window(span.start.mark, span.stop.mark).joules
+        try:
+            return self._meter.window(span.start.mark, span.stop.mark).joules
+        except MarkError:
+            return None  # one of its marks is a late one
 
     def _boundary(self, at_seconds: float) -> Boundary[Mark]:
         """Two parts that meet share one mark, so that nothing is lost or counted twice between them."""

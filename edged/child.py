@@ -56,15 +56,19 @@ class Child:
 
     def train(self, job: Job) -> None:
         """Give it the job; a dead child is replaced."""
-        self._job = job
-        if self.pid is None:
+        dead = self.pid is None
+        if dead:
+            self.kill()
+        self._job = job  # before the start: a child that dies at once is this job's
+        if dead:
             self._start()
         self._ask(job)
 
     def cancel(self, order: str) -> None:
         """Have it stop this order at its next step. Its last word on it may still come."""
-        if self._job is not None and self._job.order.order == order:
-            self._job = None
+        if self._job is None or self._job.order.order != order:
+            return
+        self._job = None
         if self.pid is not None:
             self._ask(Cancel(order))
             self._cancel_until = time.monotonic() + CANCEL_SECONDS
@@ -75,9 +79,9 @@ class Child:
         if self._job is not None and self._job.order.order == order:
             self._job = None
 
-    def tend(self) -> None:
+    def tend(self, now: float) -> None:
         """End a child that does not stop; a job that waits behind it goes to a new one. Call now and then."""
-        if self._cancel_until is not None and time.monotonic() >= self._cancel_until:
+        if self._cancel_until is not None and now >= self._cancel_until:
             job = self._job
             self.kill()
             if job is not None:
@@ -87,9 +91,13 @@ class Child:
         """End it now; no word of it follows."""
         process, self._process = self._process, None
         self._job, self._cancel_until = None, None
-        if process is not None:
-            process.kill()
-            process.wait()
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        if process.stdin is not None:
+            with suppress(OSError):  # what was not flushed is of no use to the dead
+                process.stdin.close()
 
     def close(self, timeout_seconds: float = 1.0) -> None:
         """End it by closing its stdin, by force after the time."""
@@ -102,7 +110,6 @@ class Child:
 
     def _start(self) -> None:
         command = self._command or (sys.executable, "-m", "edged.trainer", str(os.getpid()))
-        self._cancel_until = None
         self.starts += 1
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
@@ -128,6 +135,7 @@ class Child:
                 continue  # a torn last line of a killed child
             if process is self._process:
                 self._events.put(Said(word))
+        process.stdout.close()
         code = process.wait()
         job = self._job
         if process is self._process and job is not None:

@@ -115,6 +115,7 @@ class Cue(str, Enum):
     UP = "the link is up"
     DOWN = "the link is down"
     STOCK = "what can be trained is known"
+    OVERWRITTEN = "the own birth was overwritten, and nobody else is there"
     RIVAL_AGAIN = "the second board is still there"
     ALONE = "the second board is gone"
     HEARTBEAT = "time to say the state"
@@ -210,9 +211,12 @@ def _read_foreign(board: Board, event: Foreign, now: float) -> Reading:
     rival = event.birth
     # What the broker kept from before our first connection is our own process before this one; a will or a
     # farewell is a process that ended.
-    old = event.retained and board.connection < 1
-    if rival.boot == board.boot or rival.link in {"lost", "closed"} or old:
+    if rival is not None and rival.boot == board.boot:
         return Cue.NOTHING, {}, ""
+    if event.retained and board.connection < 1:
+        return Cue.NOTHING, {}, ""
+    if rival is None or rival.link in {"lost", "closed"}:
+        return Cue.OVERWRITTEN, {}, ""
     changes = {"rival": rival, "rival_at": now}
     if board.rival:
         return Cue.RIVAL_AGAIN, changes, ""

@@ -39,9 +39,10 @@ class Inventory(Struct, frozen=True):
 
 
 class Foreign(Struct, frozen=True):
-    """A birth on the own topic that another process published; `retained` if the broker kept it."""
+    """What another client published on the own birth topic, None if it is no birth; `retained` if the
+    broker kept it from before."""
 
-    birth: Birth
+    birth: Birth | None
     retained: bool
 
 

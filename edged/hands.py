@@ -99,7 +99,7 @@ class Hands:
         for effect in found.effects:
             if effect.act is Act.TRAINED:
                 self._voice.say_report(self._report(board, "trained", effect.about, now))
-        self._voice.say_birth(board)
+        self._voice.say_birth(board, again=any(effect.act is Act.BIRTH for effect in found.effects))
         if any(effect.act is Act.SAY for effect in found.effects):
             self._voice.say_state(board, counters)
 
@@ -152,9 +152,9 @@ class Hands:
         """One line of telemetry."""
         self._voice.say_power(board, self._meter.live(), self._books.order_joules())
 
-    def tend(self) -> None:
+    def tend(self, now: float) -> None:
         """Now and then."""
-        self._child.tend()
+        self._child.tend(now)
 
     def close(self) -> None:
         """The process ends."""

@@ -60,6 +60,7 @@ _WHEREVER: dict[Cue, tuple[Act, ...]] = {
     Cue.DOWN: (),
     Cue.STOCK: (Act.BIRTH, Act.SAY),
     Cue.RIVAL_AGAIN: (),
+    Cue.OVERWRITTEN: (Act.BIRTH,),
     Cue.ALONE: (Act.BIRTH, Act.SAY),
     Cue.HEARTBEAT: (Act.SAY,),
     Cue.NOTHING: (),

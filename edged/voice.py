@@ -67,13 +67,13 @@ class Voice:
         """Before there is a link: what births say from the first on."""
         self.birth, self._next = self._next or self.birth, None
 
-    def say_birth(self, board: Board) -> None:
-        """Publish the birth if it has changed and the link is up; the connection itself announced the
-        rest.
+    def say_birth(self, board: Board, again: bool = False) -> None:
+        """Publish the birth, if it has changed (or `again`) and the link is up. Connecting announces it
+        too.
         """
-        if self._next is None or not board.up:
+        if not board.up or (self._next is None and not again):
             return
-        self.birth, self._next = self._next, None
+        self.birth, self._next = self._next or self.birth, None
         link: LinkState = "up"
         self._publish("birth", self._announced(board.connection, link), latest=True, board=self._board)
 

@@ -343,12 +343,20 @@ def test_the_second_board_is_forgotten_after_two_connected_minutes_without_it() 
         (1, False, "other", "lost", False),  # its will: it is gone
         (1, False, "other", "closed", False),
         (1, False, "mine", "up", False),
+        (0, True, "other", "lost", False),
     ],
 )
 def test_whose_birth_is_a_rivals(connection: int, retained: bool, boot: str, link: str, rival: bool) -> None:
     board = replace(Board("pi4", "mine"), connection=connection, up=True)
     found = step(board, e.Foreign(birth(boot, link), retained), 1.0)
     assert (found.board.rival is not None) is rival
+
+
+@pytest.mark.parametrize("written", [None, birth("other", "lost"), birth("other", "closed")])
+def test_a_birth_that_was_overwritten_is_said_again(written: Birth | None) -> None:
+    assert Player().acts(e.Foreign(written, retained=False)) == [Act.BIRTH]
+    assert Player().acts(e.Foreign(written, retained=True)) == [Act.BIRTH]
+    assert step(Board("pi4", "mine"), e.Foreign(written, retained=True), 1.0).cue is Cue.NOTHING
 
 
 def test_a_process_that_is_asked_to_end_closes_and_abandons_its_order() -> None:
