@@ -172,14 +172,18 @@ def load(name: str) -> Probe:
     """The probe of one file: what its `create()` makes. Raises LookupError with the names there are."""
     if name not in names():
         raise LookupError(f"no probe named {name!r}; there are: {', '.join(names())}")
-    probe: Probe = importlib.import_module(f"{__name__}.{name}").create()
-    return probe
+    return _create(name)
 
 
 def load_all(exclude: Sequence[str] = ()) -> list[Probe]:
     """Every probe of this folder, and those that installed packages add under `edged.probes`."""
     from importlib.metadata import entry_points
 
-    found = [load(name) for name in names() if name not in exclude]
+    found = [_create(name) for name in names() if name not in exclude]
     found += [entry.load()() for entry in entry_points(group="edged.probes") if entry.name not in exclude]
     return found
+
+
+def _create(name: str) -> Probe:
+    probe: Probe = importlib.import_module(f"{__name__}.{name}").create()
+    return probe

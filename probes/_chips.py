@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from probes import Context
 from probes._files import Trouble, text
-from probes._hwmon import Chip
+from probes._hwmon import Chip, channels_of
 
 # Names of chips that look like meters and are none.
 _NO_METERS = (
@@ -32,6 +32,7 @@ _PAIRS = {
     "ltc2947": ((0, 1),),
     "ltc2992": ((0, 1), (2, 2)),
 }
+_FILES = (("energy", "input"), ("power", "input"), ("power", "average"), ("curr", "input"))
 _INA2 = re.compile(r"ina2\d\d|sq52206|isl28022")
 _INPUT = re.compile(r"vin|v_?in|dc_?in|vdc_?in|vdd_?in|12v_?in|5v_?in|power_?in|board_?in(put)?|input", re.I)
 
@@ -54,6 +55,11 @@ def rejected(context: Context, chip: Chip) -> Reject | None:
         if pattern.fullmatch(chip.name):
             return Reject(why)
     return None
+
+
+def looks_like_a_meter(chip: Chip) -> bool:
+    """Whether it has watts, joules or amperes at all: a thermometer needs no reason for being none."""
+    return any(channels_of(chip, kind, ending) for kind, ending in _FILES)
 
 
 def pairs(chip: Chip) -> tuple[tuple[int, int], ...]:

@@ -164,6 +164,7 @@ def _package_groups(able: Sequence[Seen], seen: Sequence[Seen], preferences: Pre
     ):
         mine = [one for one in seen if one.channel.id.startswith(f"{probe}/")]
         mine = [one for one in mine if names(one.channel, preferences.exclude) is None]
+        mine = sorted(mine, key=lambda one: one.channel.id)
         packages = [one for one in mine if one.channel.scope == "package" and one.channel.headline]
         if not packages or any(one.status != "ok" for one in packages):
             continue

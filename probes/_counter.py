@@ -6,6 +6,7 @@ A wrap is corrected only where nothing else explains the fall; doubt is `unknown
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from probes import Channel, Sample, Status
@@ -92,7 +93,7 @@ class CounterSeries:
 
     def level(self, at: float) -> Level | None:
         seen = None if self._last is None or self.status == "frozen" else self._last.monotonic_seconds
-        return self.track.level(at, seen)
+        return delayed(self.track.level(at, seen), self._last)
 
     def watts(self) -> float | None:
         """Mean over about the last second."""
@@ -121,6 +122,13 @@ class CounterSeries:
         if self.track.nodes[-1].at <= self._moved_at:
             self.track.flag(at, "frozen")
         self._unknown(at, at - self.track.nodes[-1].at)
+
+
+def delayed(level: Level | None, last: Sample | None) -> Level | None:
+    """An answer that took long is true of some instant in that time: the edge is known no better."""
+    if level is None or last is None or last.delay_seconds == 0:
+        return level
+    return replace(level, edge_seconds=level.edge_seconds + last.delay_seconds)
 
 
 def _checked(sample: Sample, channel: Channel) -> float | str:

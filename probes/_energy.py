@@ -20,7 +20,7 @@ class Level:
     filled_joules: float  # assumed across gaps, at the watts beside the gap
     covered_seconds: float
     sampling_variance: float  # of the trapezoid, in joules squared
-    edge_seconds: float  # how far the reading lies from the instant asked for
+    edge_seconds: float  # how far the reading may lie from the instant asked for
     flags: Mapping[str, int] = field(default_factory=dict)  # how often each thing has happened so far
 
 

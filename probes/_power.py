@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from probes import Channel, Sample, Status
-from probes._counter import SUSPEND_SECONDS
+from probes._counter import SUSPEND_SECONDS, delayed
 from probes._energy import Level
 from probes._track import Track
 
@@ -57,7 +57,7 @@ class PowerSeries:
         self.track.advance(at, known=joules, covered=seconds, variance=variance, watts=watts)
 
     def level(self, at: float) -> Level | None:
-        return self.track.level(at)
+        return delayed(self.track.level(at), self._last)
 
     def watts(self) -> float | None:
         """Mean over about the last second; the reading itself where there is only one."""

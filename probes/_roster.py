@@ -100,11 +100,19 @@ class Roster:
             channel = series.channel
             if name in self.mirrors.doubles:
                 channel = replace(channel, headline=False, note=f"the same counter as {channel.may_mirror}")
-            shown.append(Seen(channel, series.status, series.reason, series.watts()))
+            shown.append(Seen(channel, series.status, series.reason, self.watts(name)))
         for one in self.findings:
             if one.channel is not None and one.channel.id not in self.series:
                 shown.append(Seen(one.channel, one.status, one.reason))
         return shown
+
+    def watts(self, channel_id: str) -> float | None:
+        """Watts of late; a plug's counter has the plug's own watts, which do not come in steps."""
+        series = self.series[channel_id]
+        twin = self.series.get(series.channel.twin or "")
+        if series.channel.kind == "counter" and twin is not None and twin.status == "ok":
+            return twin.watts()
+        return series.watts()
 
     def level(self, channel_id: str, at: float) -> Level | None:
         """The sums of one channel at an instant; exact where its reader can tell."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from probes import Channel, Context, Finding, Reader
-from probes._chips import at_input, rejected, says_input
+from probes._chips import at_input, looks_like_a_meter, rejected, says_input
 from probes._files import Trouble, number
 from probes._hwmon import Chip, chips
 from probes._hwmon_reader import Quantities, Quantity, quantities
@@ -38,8 +38,12 @@ class Hwmon:
             no_meter = rejected(context, chip)
             mine = quantities(context, chip)
             if no_meter is not None:
-                if mine:
-                    findings.append(Finding(f"hwmon/{chip.place} ({chip.name})", "invalid", no_meter.reason))
+                if looks_like_a_meter(chip):
+                    findings.append(
+                        Finding(
+                            f"hwmon/{chip.place or chip.path.name} ({chip.name})", "invalid", no_meter.reason
+                        )
+                    )
                 continue
             found += [(chip, one, one.read(context)) for one in mine]
         high = _only_high(context, [chip for chip, _, _ in found])

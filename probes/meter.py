@@ -68,6 +68,10 @@ class Meter:
             self._keeper.join(1.0)
         self._roster.sampler.stop()
 
+    def sample(self) -> None:
+        """Read every channel once, as the sampler does when each is due: for a meter that is not started."""
+        self._roster.sampler.read_now(self._roster.patience)
+
     def mark(self, at_seconds: float | None = None) -> Mark:
         """Read now; the mark is this instant, or an earlier one of CLOCK_MONOTONIC between kept readings.
 
@@ -158,7 +162,7 @@ class Meter:
                         basis=channel.basis,
                         status=series.status,
                         reason=series.reason,
-                        watts=series.watts() if ok else None,
+                        watts=roster.watts(name) if ok else None,
                         joules=None if last is None else last.known,
                         headline=name in choice.channel_ids,
                     )

@@ -52,6 +52,10 @@ class Powercap:
         found: dict[str, Finding] = {}
         whole_joules = _counts_whole_joules(context, zones)
         for zone in zones:
+            if not zone.name:
+                reason = f"{zone.path}: has no name, and nothing else says what it counts"
+                found.setdefault(str(zone.path), Finding(f"powercap/{zone.path.name}", "invalid", reason))
+                continue
             finding = self._finding(context, zone, zones, whole_joules)
             if finding is None or finding.channel is None:
                 continue
@@ -59,9 +63,7 @@ class Powercap:
             known = found.get(finding.source)
             if known is None or (known.status != "ok" and finding.status == "ok"):
                 found[finding.source] = finding
-        return list(found.values()) or [
-            Finding("powercap", "invalid", f"{ROOT}: no zone has a name, so nothing says what they count")
-        ]
+        return list(found.values())
 
     def open(self, context: Context, channels: Sequence[Channel]) -> list[Reader]:
         paths: dict[str, Path] = {}
@@ -183,8 +185,6 @@ def _word(name: str) -> str:
 
 def _shape(zone: Zone, zones: Sequence[Zone]) -> tuple[Scope, float, str] | None:
     """(scope, relative uncertainty, why it is not the headline); None for what is ignored."""
-    if not zone.name:
-        return None
     if len(zone.indices) == 1:
         if PACKAGE.fullmatch(zone.name):
             return "package", 0.05, ""
