@@ -44,6 +44,7 @@ def make_link() -> Iterator[MakeLink]:
         *filters: str,
         announcement: Announcement | None = None,
         events: "SimpleQueue[object] | None" = None,
+        start: bool = True,
         **settings: Any,
     ) -> PahoLink:
         config = LinkConfig(broker.host, broker.port, name, **QUICK | settings)
@@ -51,7 +52,8 @@ def make_link() -> Iterator[MakeLink]:
         for filter in filters:
             link.subscribe(filter)
         links.append(link)
-        link.start()
+        if start:
+            link.start()
         return link
 
     yield make
@@ -150,8 +152,9 @@ def test_a_wrong_password_is_named_and_a_corrected_one_is_taken_up(
 
 def test_the_brokers_own_limit_is_honoured(start_mosquitto: StartBroker, make_link: MakeLink) -> None:
     broker = start_mosquitto("max_packet_size 50000\n")
-    board = make_link(broker, "b1")
+    board = make_link(broker, "b1", start=False)
     early = board.publish("update", b"x" * 60_000)
+    board.start()
     wait(board, Up)
     refused = wait(board, Refused)
     assert (refused.topic, refused.token) == ("update", early)
