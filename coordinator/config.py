@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from coordinator.aggregate import NORM_BOUND
 from coordinator.checkpoints import KEEP
+from edged.config import CREDENTIAL
 from edged.link import LinkConfig
 from edged.messages import Id
 from edged.tasks import FOLDER
@@ -38,14 +39,16 @@ class Broker(Struct, frozen=True, forbid_unknown_fields=True):
     key_file: str | None = None
     keepalive_seconds: Annotated[int, Meta(ge=5, le=3600)] = 60
 
-    def link(self, client_id: str) -> LinkConfig:
-        """The same as a link takes it."""
+    def link(self, client_id: str, environment: Mapping[str, str] = os.environ) -> LinkConfig:
+        """The same as a link takes it; the service's credential stands in for a password file."""
+        credential = Path(environment.get("CREDENTIALS_DIRECTORY", "")) / CREDENTIAL
+        given = "CREDENTIALS_DIRECTORY" in environment and credential.exists()
         return LinkConfig(
             host=self.host,
             port=self.port,
             client_id=client_id,
             username=self.username,
-            password_file=self.password_file,
+            password_file=self.password_file or (str(credential) if given else None),
             tls=self.ca_file is not None,
             ca_file=self.ca_file,
             certificate_file=self.certificate_file,

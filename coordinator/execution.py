@@ -93,16 +93,20 @@ class Execution:
             case ev.Fold():
                 self._fold(effect)
             case ev.Record():
-                self._rows.append(Row(str(effect.row["run"]), effect.table, effect.row))
-                server.tell(effect.table, effect.row)
+                self._record(effect)
             case ev.Evaluate():
-                for row in server.runs.measure(effect):
-                    self._rows.append(row)
+                self._rows.extend(server.runs.measure(effect))
             case ev.Announce():
                 server.herald.change()
             case ev.Note():
                 server.note(effect)
         return True
+
+    def _record(self, effect: ev.Record) -> None:
+        self._rows.append(Row(str(effect.row["run"]), effect.table, effect.row))
+        self._server.tell(effect.table, effect.row)
+        if effect.table == "closed":
+            self._server.runs.closed(effect.row["order"])
 
     def _send(self, effect: ev.Send) -> None:
         topic = self._server.topics.of("order", board=effect.board)
@@ -147,6 +151,7 @@ class Execution:
         self._works_again()
         self._server.store.checkpoints.drop_updates(effect.run)
         self._server.runs.prune()
+        self._server.runs.finished(now)
         self._server.tell("finished", msgspec.to_builtins(effect))
         return True
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from coordinator.server import Server
 
 LOG = logging.getLogger(__name__)
+ACCOUNTS_SECONDS: Final = 3.0
 REGIMES: Final = ("pma",)
 """Whose rounds the coordinator knows."""
 
@@ -45,12 +46,31 @@ class Runs:
         """The run that is being prepared."""
         self.failure = ""
         """Why the run that was asked for last did not begin."""
+        self._accounts: set[str] = set()
+        self._accounts_until = float("-inf")
 
     @property
     def active(self) -> bool:
         """True while a run is prepared or not over."""
         rounds = self._server.rounds
         return self.beginning is not None or (rounds is not None and rounds.state.phase != "done")
+
+    @property
+    def accounts_open(self) -> bool:
+        """True while a finished run's boards may still close the account of their last order."""
+        return bool(self._accounts) and self._server.now < self._accounts_until
+
+    def finished(self, now: float) -> None:
+        """The run is over: boards that are connected are about to report the whole parts of their orders."""
+        server = self._server
+        assert server.rounds is not None
+        up = {name for name, seen in server.fleet.boards.items() if seen.birth.link == "up"}
+        self._accounts = {a.order for a in server.rounds.state.assignments.values() if a.board in up}
+        self._accounts_until = now + ACCOUNTS_SECONDS
+
+    def closed(self, order: str) -> None:
+        """The account of an order is closed."""
+        self._accounts.discard(order)
 
     def start(self, settings: RunSettings, who: str) -> str:
         """Ask for a run and return its name; it begins when it is prepared. Raises RunError."""

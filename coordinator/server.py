@@ -111,7 +111,8 @@ class Server:
     @property
     def idle(self) -> bool:
         """No run is going on and nothing about the last one is open."""
-        return not self.runs.active and not self.evaluations.open and not self.execution.problem
+        open_ends = self.runs.active or self.runs.accounts_open or self.evaluations.open
+        return not (open_ends or self.execution.problem)
 
     def start(self) -> None:
         """Take up an unfinished run and connect, in the background."""

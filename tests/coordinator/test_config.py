@@ -51,6 +51,15 @@ def test_the_store_is_where_it_was_said_first() -> None:
     assert Config().store_folder({"XDG_STATE_HOME": "/d"}) == Path("/d/edged-coordinator")
 
 
+def test_the_services_credential_stands_in_for_a_password_file(tmp_path: Path) -> None:
+    environment = {"CREDENTIALS_DIRECTORY": str(tmp_path)}
+    assert Config().broker.link("c", environment).password_file is None
+    (tmp_path / "mqtt-password").write_text("secret")
+    assert Config().broker.link("c", environment).password_file == str(tmp_path / "mqtt-password")
+    own = parse(b"[broker]\npassword_file = '/p'", "x").broker
+    assert own.link("c", environment).password_file == "/p"
+
+
 def test_a_ca_file_turns_encryption_on() -> None:
     assert parse(b"[broker]\nca_file = 'ca.crt'", "x").broker.link("c").tls
     assert not Config().broker.link("c").tls
