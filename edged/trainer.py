@@ -56,7 +56,7 @@ class Trainer:
             return Failed(job.order.order, "cancelled")
         except MemoryError:
             return Failed(job.order.order, "out of memory")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return Failed(job.order.order, _reason(error))
 
     def _train(self, job: Job) -> Word:
@@ -98,11 +98,12 @@ class Trainer:
             task = tasks.find(order.task, folders)
             options = tasks.options_of(task, order.options)
             data = task.load(Path(job.pool), options)
-            if data.samples != order.pool_samples:
-                text = f"pool {order.pool!r} has {data.samples} samples here, not {order.pool_samples}"
-                raise tasks.PoolError(text)
             self._loaded = (key, task, options, data, task.model(options, subseed(order.seed, "init")))
-        return self._loaded[1:]
+        _, task, options, data, model = self._loaded
+        if data.samples != order.pool_samples:
+            text = f"pool {order.pool!r} has {data.samples} samples here, not {order.pool_samples}"
+            raise tasks.PoolError(text)
+        return task, options, data, model
 
     def _seconds_per_sample(self, job: Job, task: Task, data: Data, model: torch.nn.Module) -> float:
         """The emulated board's pace: the agent's, or one measured here once and kept."""
@@ -132,7 +133,7 @@ def _measure(order: Train, task: Task, data: Data, model: torch.nn.Module) -> fl
     return measured(times[1:], size)
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     """One line for the operator; an error of a user's task names its type."""
     text = " ".join(str(error).split())
     plain = isinstance(

@@ -150,7 +150,7 @@ class StandIn:
             self.accept(order, board)
 
 
-def train_order(model: Path, number: int = 1, *, chunk_bytes: int = 256 * 1024, **changes: Any) -> m.Train:
+def train_order(path: Path, number: int = 1, /, *, chunk_bytes: int = 256 * 1024, **changes: Any) -> m.Train:
     """An order over 40 samples of the digits from the model in that file; `changes` replace fields."""
     made = m.Train(
         order=f"r.{number}.pi4.1",
@@ -169,7 +169,7 @@ def train_order(model: Path, number: int = 1, *, chunk_bytes: int = 256 * 1024, 
         batch=8,
         learning_rate=0.1,
         model="r.0",
-        manifest=describe(model, chunk_bytes),
+        manifest=describe(path, chunk_bytes),
         seed=1,
         pool_samples=1437,
     )
