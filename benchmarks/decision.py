@@ -1,7 +1,7 @@
 """Time of one decision: every policy at 11 and at 100,000 boards, as ratios to their targets.
 
-Run as `python -m benchmarks.decision [--json]`. Processor seconds, best of several repeats, so that other work
-on the machine disturbs them least. They are printed, never asserted.
+Run as `python -m benchmarks.decision [--json]`. Processor seconds, best of several repeats, so that other
+work on the machine disturbs them least. They are printed, never asserted.
 """
 
 import argparse

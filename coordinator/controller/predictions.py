@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from coordinator.controller import Member
+from coordinator.controller.standing import Standing
 
 
 class Prediction(NamedTuple):
@@ -14,35 +14,23 @@ class Prediction(NamedTuple):
     wait_joules: float | None
 
 
-def waiting_watts(member: Member) -> float | None:
-    """Measured in waiting windows, else the configured or idle measurement, else unknown."""
-    if member.memory is not None and member.memory.waiting_watts is not None:
-        return member.memory.waiting_watts
-    return member.waiting_watts_prior
-
-
-def predict(
-    members: Sequence[Member], shares: Sequence[int], joules_per_sample: Sequence[float | None]
-) -> Prediction:
+def predict(now: Standing, shares: Sequence[int]) -> Prediction:
     """From the per-sample costs in memory; a board without a share waits the whole round."""
-    times: list[float] = []
-    computing: float | None = 0.0
-    for member, n, eps in zip(members, shares, joules_per_sample, strict=True):
-        memory = member.memory
-        if n == 0:
-            times.append(0.0)
-            continue
-        if memory is None or memory.seconds_per_sample is None:
-            return Prediction(None, None, None)
-        times.append((memory.fixed_seconds or 0.0) + n * memory.seconds_per_sample)
-        if eps is None or computing is None:
-            computing = None
-        else:
-            computing += (memory.fixed_joules or 0.0) + n * eps
+    times = [
+        a + n * tau if n and tau is not None else 0.0
+        for n, tau, a in zip(shares, now.seconds, now.fixed_seconds, strict=True)
+    ]
+    if None in now.seconds and any(n and tau is None for n, tau in zip(shares, now.seconds, strict=True)):
+        return Prediction(None, None, None)
     makespan = max(times)
-    watts = [w for w in map(waiting_watts, members) if w is not None]
-    waiting: float | None = None
-    if len(watts) == len(members):
-        waiting = sum([w * (makespan - seconds) for w, seconds in zip(watts, times, strict=True)])
-    joules = None if computing is None else computing + (waiting or 0.0)
+    wait = [
+        watts * (makespan - t) for watts, t in zip(now.waiting_watts, times, strict=True) if watts is not None
+    ]
+    waiting = sum(wait) if len(wait) == len(times) else None
+    spent = [
+        b + n * (eps or 0.0) if n else 0.0
+        for n, eps, b in zip(shares, now.joules, now.fixed_joules, strict=True)
+        if eps is not None or not n
+    ]
+    joules = sum(spent) + (waiting or 0.0) if len(spent) == len(times) else None
     return Prediction(makespan, joules, waiting)

@@ -3,7 +3,7 @@
 The first step of every policy, so that all treat silent boards and missing joules alike.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coordinator.controller import MODELLED, InfeasibleError, Member, Pool
 
@@ -20,65 +20,62 @@ class Standing:
     caps: list[int]  # the budget where there is none
     seconds: list[float | None]  # per sample
     joules: list[float | None]  # per sample, imputed ones included
+    fixed_seconds: list[float]  # a round; 0 where none is fitted
+    fixed_joules: list[float]
+    waiting_watts: list[float | None]  # measured while waiting, else of an idle measurement
     left: tuple[str, ...]
     notes: list[str]
 
 
 def standing(pool: Pool) -> Standing:
     """Boards that missed too often are out; those that missed often are held at their floor."""
-    settings, budget = pool.settings, pool.budget
-    members: list[Member] = []
+    budget = pool.budget
+    held_from, out_from = pool.settings.misses_to_floor, pool.settings.misses_to_leave
+    now = Standing(budget, [], [], [], [], [], [], [], [], [], [], (), [])
     left: list[str] = []
     silent: list[int] = []
     for member in pool.members:
-        misses = 0 if member.memory is None else member.memory.misses
-        if misses >= settings.misses_to_leave:
-            left.append(member.board)
-            continue
-        if misses >= settings.misses_to_floor:
-            silent.append(len(members))
-        members.append(member)
-    if not members:
-        raise InfeasibleError(
-            "no board is left in the pool" + (f": {', '.join(left)} missed too often" if left else "")
-        )
-    floors = [member.floor for member in members]
-    caps = [budget if member.cap is None else member.cap for member in members]
-    notes = [f"{board} left the pool after {settings.misses_to_leave} missed rounds" for board in left]
-    held = list(caps)
+        memory, watts = member.memory, member.waiting_watts_prior
+        tau, eps, a, b = None, None, 0.0, 0.0
+        if memory is not None:
+            if memory.misses >= out_from:
+                left.append(member.board)
+                continue
+            if memory.misses >= held_from:
+                silent.append(len(now.members))
+            tau, eps = memory.seconds_per_sample, memory.joules_per_sample
+            if eps is None and tau is not None and member.watts_prior is not None:
+                eps = tau * member.watts_prior
+            a, b = memory.fixed_seconds or 0.0, memory.fixed_joules or 0.0
+            watts = watts if memory.waiting_watts is None else memory.waiting_watts
+        now.members.append(member)
+        now.boards.append(member.board)
+        now.previous.append(member.previous)
+        now.floors.append(member.floor)
+        now.caps.append(budget if member.cap is None else member.cap)
+        now.seconds.append(tau)
+        now.joules.append(eps)
+        now.fixed_seconds.append(a)
+        now.fixed_joules.append(b)
+        now.waiting_watts.append(watts)
+    if not now.members:
+        gone = f": {', '.join(left)} missed too often" if left else ""
+        raise InfeasibleError(f"no board is left in the pool{gone}")
+    notes = [f"{board} left the pool after {out_from} missed rounds" for board in left]
+    caps = _held(now, silent, held_from, notes) if silent else now.caps
+    return replace(now, caps=caps, left=tuple(left), notes=notes)
+
+
+def _held(now: Standing, silent: list[int], rounds: int, notes: list[str]) -> list[int]:
+    """Caps that hold silent boards at their floors, where the others can take the rest."""
+    caps = list(now.caps)
     for i in silent:
-        held[i] = floors[i]
-    if silent and sum(held) >= budget:
-        caps = held
-        for i in silent:
-            notes.append(
-                f"{members[i].board} gets its floor: {settings.misses_to_floor} rounds without a report"
-            )
-    elif silent:
+        caps[i] = now.floors[i]
+    if sum(caps) < now.budget:
         notes.append("too few boards report to hold the silent ones at their floors")
-    seconds = [None if member.memory is None else member.memory.seconds_per_sample for member in members]
-    return Standing(
-        budget=budget,
-        members=members,
-        previous=[member.previous for member in members],
-        boards=[member.board for member in members],
-        floors=floors,
-        caps=caps,
-        seconds=seconds,
-        joules=[_joules(member) for member in members],
-        left=tuple(left),
-        notes=notes,
-    )
-
-
-def basis(member: Member) -> str | None:
-    """Where the board's joules per sample come from; None where there are none."""
-    memory = member.memory
-    if memory is None or memory.seconds_per_sample is None:
-        return None
-    if memory.joules_per_sample is not None:
-        return memory.basis
-    return None if member.watts_prior is None else MODELLED
+        return now.caps
+    notes += [f"{now.boards[i]} gets its floor: {rounds} rounds without a report" for i in silent]
+    return caps
 
 
 def energy_notes(members: list[Member]) -> list[str]:
@@ -88,16 +85,18 @@ def energy_notes(members: list[Member]) -> list[str]:
         memory = member.memory
         if memory is None or memory.seconds_per_sample is None:
             continue
-        kind = basis(member)
-        kinds.add(kind or "none")
-        if kind is None:
-            missing.append(member.board)
-        elif kind == MODELLED:
-            modelled.append(f"{member.board} ({member.watts_prior:g} W)")
-        elif memory.joules_round != memory.round:
-            stale.append(f"{member.board} (round {memory.joules_round})")
+        if memory.joules_per_sample is None:
+            if member.watts_prior is None:
+                missing.append(member.board)
+            else:
+                modelled.append(f"{member.board} ({member.watts_prior:g} W)")
+        else:
+            kinds.add(memory.basis or "unknown")
+            if memory.joules_round != memory.round:
+                stale.append(f"{member.board} (round {memory.joules_round})")
+    kinds |= {MODELLED} if modelled else set()
     notes = []
-    if kinds == {"none"}:
+    if missing and not kinds:
         notes.append(
             "no board has joules or configured watts: the energy weight has no effect, shares go by time"
         )
@@ -112,14 +111,3 @@ def energy_notes(members: list[Member]) -> list[str]:
     if len(kinds) > 1:
         notes.append(f"joules of different basis in one pool: {', '.join(sorted(kinds))}")
     return notes
-
-
-def _joules(member: Member) -> float | None:
-    memory = member.memory
-    if memory is None:
-        return None
-    if memory.joules_per_sample is not None:
-        return memory.joules_per_sample
-    if memory.seconds_per_sample is None or member.watts_prior is None:
-        return None
-    return memory.seconds_per_sample * member.watts_prior

@@ -19,7 +19,7 @@ def answer(
     carry: Carry | None = None,
 ) -> Allocation:
     """The allocation for shares in the order of `now.boards`."""
-    expected = predict(now.members, shares, now.joules)
+    expected = predict(now, shares)
     return Allocation(
         shares=dict(zip(now.boards, shares, strict=True)),
         changed=changed,

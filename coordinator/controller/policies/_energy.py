@@ -10,12 +10,10 @@ import msgspec
 import numpy as np
 
 from coordinator.controller import Allocation, Pool
-from coordinator.controller.costs import median
 from coordinator.controller.deadband import misfit
-from coordinator.controller.frontier import Fleet, Floats, Frontier, Plan
+from coordinator.controller.frontier import Fleet, Frontier, Plan
 from coordinator.controller.policies import adaptive
 from coordinator.controller.policies._answer import answer
-from coordinator.controller.predictions import waiting_watts
 from coordinator.controller.split import check, whole
 from coordinator.controller.standing import Standing, energy_notes, standing
 
@@ -62,7 +60,7 @@ def allocate(
         wanted[i] = n
 
     def judged(shares: Sequence[int]) -> Judged:
-        n = np.array([shares[i] for i in known], float)
+        n = np.array(shares, float)[known]
         seconds = float(fleet.times(n).max())
         return judge(frontier, seconds, fleet.energy(n, seconds))
 
@@ -118,48 +116,39 @@ def _pinned(now: Standing, known: list[int]) -> list[int]:
 
 
 def _fleet(now: Standing, known: list[int], pinned: list[int]) -> tuple[Fleet, list[str]]:
-    members = [now.members[i] for i in known]
-    seconds = np.array([now.seconds[i] for i in known], float)
-    joules = [now.joules[i] for i in known]
-    watts = [eps / tau for eps, tau in zip(joules, seconds.tolist(), strict=True) if eps is not None]
-    if not watts:
+    def column(values: Sequence[float | None]) -> list[float | None]:
+        return [values[i] for i in known]
+
+    seconds = np.array(column(now.seconds), float)
+    joules = np.array(column(now.joules), float)  # None becomes NaN
+    waiting = np.array(column(now.waiting_watts), float)
+    active = joules / seconds
+    if np.isnan(active).all():
         raise UnknownCostsError("no board has joules or configured watts")
-    usual = median(watts)
-    active = np.array([usual * tau if eps is None else eps for eps, tau in zip(joules, seconds, strict=True)])
-    waiting = [waiting_watts(member) for member in members]
-    ratios = [
-        w * tau / eps
-        for w, tau, eps in zip(waiting, seconds.tolist(), joules, strict=True)
-        if w is not None and eps is not None
-    ]
-    missing = [member.board for member, w in zip(members, waiting, strict=True) if w is None]
-    if not ratios:
+    active = np.where(np.isnan(active), np.nanmedian(active), active)
+    ratios = waiting / (joules / seconds)
+    if np.isnan(ratios).all():
         raise UnknownCostsError("no board has waiting watts, neither measured nor configured")
-    ratio = median(ratios)
     notes = []
+    missing = np.flatnonzero(np.isnan(waiting)).tolist()
     if missing:
-        notes.append(f"waiting watts taken as {ratio:.2f} x active, the pool's median: {', '.join(missing)}")
-    idle = [
-        ratio * eps / tau if w is None else w for w, eps, tau in zip(waiting, active, seconds, strict=True)
-    ]
-    memories = [member.memory for member in members]
+        ratio = float(np.nanmedian(ratios))
+        waiting = np.where(np.isnan(waiting), ratio * active, waiting)
+        boards = ", ".join(now.boards[known[i]] for i in missing)
+        notes.append(f"waiting watts taken as {ratio:.2f} x active, the pool's median: {boards}")
     return (
         Fleet(
             budget=float(now.budget - sum(pinned)),
             seconds=seconds,
-            joules=active,
-            waiting_watts=np.array(idle, float),
-            floors=np.array([now.floors[i] for i in known], float),
-            caps=np.array([now.caps[i] for i in known], float),
-            fixed_seconds=_column([memory.fixed_seconds if memory else None for memory in memories]),
-            fixed_joules=_column([memory.fixed_joules if memory else None for memory in memories]),
+            joules=active * seconds,
+            waiting_watts=waiting,
+            floors=np.array(column(now.floors), float),
+            caps=np.array(column(now.caps), float),
+            fixed_seconds=np.array(column(now.fixed_seconds), float),
+            fixed_joules=np.array(column(now.fixed_joules), float),
         ),
         notes,
     )
-
-
-def _column(values: list[float | None]) -> Floats:
-    return np.array([value or 0.0 for value in values], float)
 
 
 def _workers(now: Standing, wanted: list[int]) -> str:

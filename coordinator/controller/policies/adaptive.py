@@ -92,8 +92,5 @@ def _offsets(pool: Pool, now: Standing, weights: Weights, combined: list[float |
     """o_i / c_i where fixed costs are fitted; a board without a cost gets none."""
     if pool.settings.fixed_cost == "none":
         return None
-    memories = [member.memory for member in now.members]
-    a = [(memory.fixed_seconds if memory else None) or 0.0 for memory in memories]
-    b = [(memory.fixed_joules if memory else None) or 0.0 for memory in memories]
-    fixed = cost.fixed(a, b, now.seconds, now.joules, weights)
+    fixed = cost.fixed(now.fixed_seconds, now.fixed_joules, now.seconds, now.joules, weights)
     return [0.0 if c is None else o / c for o, c in zip(fixed, combined, strict=True)]
