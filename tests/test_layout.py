@@ -173,8 +173,9 @@ def test_optional_libraries_are_imported_in_functions() -> None:
 
 def test_a_file_is_one_idea_and_says_which() -> None:
     paths = sources(*PACKAGES, "tests", "benchmarks")
-    found = {path: list(shapeless(name(path), path.read_text())) for path in paths}
-    assert not any(found.values()), "\n".join(f"{name(p)}: {', '.join(f)}" for p, f in found.items() if f)
+    found = {name(path): ", ".join(shapeless(name(path), path.read_text())) for path in paths}
+    faults = "\n".join(f"{path}: {fault}" for path, fault in found.items() if fault)
+    assert not faults, faults
 
 
 @pytest.mark.parametrize(
