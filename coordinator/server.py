@@ -15,26 +15,22 @@ from typing import Any, Final
 from msgspec import structs
 
 from coordinator import events as ev
-from coordinator.answers import answer
 from coordinator.boards import Boards
 from coordinator.collection import Collection
 from coordinator.config import Config
 from coordinator.counters import Counters
 from coordinator.distribution import Distribution
-from coordinator.evaluate import Answer
-from coordinator.evaluations import Beginning, Evaluations
+from coordinator.evaluations import Evaluations
 from coordinator.execution import Execution
 from coordinator.fleet import Fleet
 from coordinator.herald import Herald
-from coordinator.reception import SUBSCRIPTIONS, BadRequest, Chunk, Received, Reception
+from coordinator.reception import SUBSCRIPTIONS
 from coordinator.rounds import Rounds
 from coordinator.runs import Runs
-from coordinator.store import Row, Store
+from coordinator.store import Store
+from coordinator.switchboard import Stop, Switchboard
 from coordinator.tools import Follow, Tools
-from coordinator.workers import Done
-from edged import link as wire
-from edged.controls import Reply, Request
-from edged.messages import Birth, FleetState, Grant, Manifest, Order, Power, Report, State, Want, encode
+from edged.messages import FleetState, Grant, Manifest, Order, encode
 from edged.topics import Topics
 
 LOG = logging.getLogger(__name__)
@@ -42,10 +38,6 @@ WAKE_SECONDS: Final = 0.5
 FLUSH_SECONDS: Final = 5.0
 MOST_AT_ONCE: Final = 64
 """Events taken between two looks at the clock."""
-
-
-class Stop:
-    """Put into the queue, it ends the loop."""
 
 
 class Server:
@@ -72,7 +64,7 @@ class Server:
         """Why another coordinator took over; then the loop has ended."""
         self._follow = follow
         self._inbox: deque[ev.Event] = deque()
-        self._feeding = self._stopping = False
+        self._feeding = self.stopping = False
         self._woken_seconds = self._flushed_seconds = float("-inf")
         self.counters = Counters(store.history.counters())
         self.herald = Herald(self.topics, FleetState(self.boot, self.term, "up", self.host))
@@ -82,8 +74,8 @@ class Server:
         self._examiner = self.tools.examiner(self.link.events.put)
         pools = {name: pool.path for name, pool in config.data.items()}
         self.evaluations = Evaluations(self._examiner.ask, store.checkpoints, pools, self.task_folders)
-        self.reception = Reception(self.topics, self.note)
         self.boards = Boards(self)
+        self._switchboard = Switchboard(self)
         self.runs = Runs(self)
         self.execution = Execution(self)
         self.distribution = Distribution(self._publish_chunk, self._present_model, self.note)
@@ -135,7 +127,7 @@ class Server:
 
     def run(self) -> None:
         """Loop until `stop`, or until another coordinator took over (`deposed` says which)."""
-        while not self._stopping:
+        while not self.stopping:
             self.step()
 
     def stop(self) -> None:
@@ -198,80 +190,7 @@ class Server:
             self.note(ev.Note("-", "internal_errors", f"{type(error).__name__}: {error}"))
 
     def _take(self, item: object) -> None:
-        self._guarded(self._dispatch, item)
-
-    def _dispatch(self, item: object) -> None:
-        match item:
-            case wire.Message():
-                received = self.reception.read(item)
-                if received is not None:
-                    self._receive(received)
-            case wire.Delivered():
-                self.distribution.settled(item.token, self.now)
-            case wire.Refused():
-                if item.token is None or not self.distribution.settled(item.token, self.now):
-                    self.note(ev.Note("-", "refused_by_broker", f"{item.topic}: {item.reason}"))
-            case wire.Up():
-                LOG.info("connected to the broker")
-                self.feed(ev.OwnLink(True))
-                self.collection.reconnected(self.now)
-                self.herald.change()
-            case wire.Down():
-                LOG.warning("the connection to the broker is lost: %s", item.reason)
-                self.feed(ev.OwnLink(False))
-            case wire.Stage():
-                LOG.info("%s", item.reason)
-            case Done():
-                item.deliver()
-            case Answer():
-                self._evaluated(item)
-            case Stop():
-                self._stopping = True
-
-    def _receive(self, received: Received) -> None:
-        match received:
-            case Birth():
-                self.boards.born(received)
-            case State():
-                self.boards.heard(received)
-                self.distribution.heard(received, self.now)
-            case Power():
-                self.boards.powered(received)
-            case Report():
-                self.boards.reported(received)
-            case Want():
-                self.distribution.want(received, self.now)
-            case Chunk():
-                chunk = (received.board, received.order, received.number, received.payload)
-                self.collection.chunk(*chunk, self.now)
-            case Request():
-                self._reply(received.client, answer(self, received))
-            case BadRequest():
-                self._reply(received.client, Reply(received.id, False, f"not understood: {received.error}"))
-            case FleetState():
-                self._compare(received)
-
-    def _reply(self, client: str, reply: Reply) -> None:
-        self.link.publish(self.topics.of("reply", client=client), encode(reply))
-
-    def _compare(self, other: FleetState) -> None:
-        if other.boot == self.boot or other.link != "up":
-            return
-        text = (
-            f"a coordinator on {other.host or 'an unnamed host'} (term {other.term}) serves this fleet, too"
-        )
-        self.note(ev.Note("-", "rival_coordinators", text))
-        if (other.term, other.boot) > (self.term, self.boot):
-            self.deposed, self._stopping = text, True
-
-    def _evaluated(self, found: Answer) -> None:
-        about = self.evaluations.answered(found)
-        if isinstance(about, Beginning):
-            self.runs.prepared(about, found, self.now)
-        elif isinstance(about, Row):
-            self.execution.keep(about)
-            self.execution.flush(self.now)
-            self.tell("evaluation", about.values)
+        self._guarded(self._switchboard.take, item)
 
     def _due(self) -> float:
         now = self.now

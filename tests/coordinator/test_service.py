@@ -18,7 +18,7 @@ from edged.memory_broker import MemoryBroker
 from edged.memory_link import MemoryLink
 from edged.messages import FleetState, encode
 from edged.topics import Topics
-from tests.coordinator.hall import Crew, Examiner
+from tests.coordinator.stand_ins import Crew, Examiner
 
 
 @pytest.fixture
