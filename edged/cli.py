@@ -55,9 +55,14 @@ def version(
         typer.echo(f"edged {__version__}")
 
 
-def _global(
-    shown: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
-) -> None:
-    if shown:
+def _say_version(asked: bool) -> None:
+    if asked:
         version()
         raise typer.Exit
+
+
+def _global(
+    shown: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_say_version)
+    ] = False,
+) -> None: ...

@@ -30,23 +30,23 @@ class Stock(Struct, frozen=True):
     offer: dict[str, Any]
 
 
-class _Info(Struct, frozen=True):
+class Info(Struct, frozen=True):
     samples: int
     fingerprint: str
 
 
-class _Pool(Struct, frozen=True):
-    info: _Info | None = None
+class Pool(Struct, frozen=True):
+    info: Info | None = None
     tasks: tuple[str, ...] = ()
     error: str = ""
 
 
-class _Listing(Struct, frozen=True):
+class Listing(Struct, frozen=True):
     """The part of `edged.pools.Inventory` that a birth needs; importing that would import every task."""
 
     tasks: dict[str, str] = {}
     task_errors: dict[str, str] = {}
-    pools: dict[str, _Pool] = {}
+    pools: dict[str, Pool] = {}
     torch: str | None = None
 
 
@@ -59,7 +59,7 @@ def take_stock(pools: Mapping[str, str], folders: tuple[str, ...], queue: Simple
     threading.Thread(target=ask, name="edged-stock", daemon=True).start()
 
 
-def stock_of(listing: _Listing) -> Stock:
+def stock_of(listing: Listing) -> Stock:
     """What is offered: a pool without a readable task is listed with its error, and not offered."""
     usable = {name: pool.info.fingerprint for name, pool in listing.pools.items() if pool.info is not None}
     offers = {
@@ -79,7 +79,7 @@ def stock_of(listing: _Listing) -> Stock:
     return Stock(Inventory(listing.tasks, usable, regimes.names()), offer)
 
 
-def _ask(pools: Mapping[str, str], folders: tuple[str, ...]) -> _Listing:
+def _ask(pools: Mapping[str, str], folders: tuple[str, ...]) -> Listing:
     request = json.dumps({"pools": dict(pools), "folders": list(folders)})
     try:
         done = subprocess.run(
@@ -90,8 +90,8 @@ def _ask(pools: Mapping[str, str], folders: tuple[str, ...]) -> _Listing:
             check=False,
         )
         if done.returncode == 0:
-            return msgspec.json.decode(done.stdout, type=_Listing)
+            return msgspec.json.decode(done.stdout, type=Listing)
         fault = f"exit code {done.returncode}; its words are in this board's log"
     except (OSError, subprocess.TimeoutExpired, msgspec.DecodeError) as error:
         fault = str(error)
-    return _Listing(task_errors={"inventory": f"tasks and pools cannot be listed: {fault}"})
+    return Listing(task_errors={"inventory": f"tasks and pools cannot be listed: {fault}"})
