@@ -2,7 +2,19 @@
 
 import typer
 
-from coordinator.commands import about, compare, control
+from coordinator.commands import (
+    about,
+    boards,
+    compare,
+    control,
+    demo,
+    doctor,
+    rounds,
+    run,
+    serve,
+    status,
+    top,
+)
 
 app = typer.Typer(
     name="edged-coordinator",
@@ -15,15 +27,25 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
+STARTING = "Starting"
 RUNNING = "While a run goes on"
-LOOKING = "Looking back"
+LOOKING = "Looking"
 for command, panel in (
+    (demo.demo, STARTING),
+    (run.run, STARTING),
+    (serve.serve, STARTING),
     (control.weights, RUNNING),
     (control.policy, RUNNING),
     (control.pause, RUNNING),
     (control.resume, RUNNING),
     (control.stop, RUNNING),
+    (boards.boards, RUNNING),
+    (status.status, LOOKING),
+    (top.top, LOOKING),
+    (rounds.rounds, LOOKING),
+    (rounds.runs, LOOKING),
     (compare.compare, LOOKING),
+    (doctor.doctor, LOOKING),
     (about.config, "About"),
     (about.version, "About"),
 ):

@@ -46,6 +46,8 @@ def draw(runs: Sequence[Recorded], path: Path, title: str = "") -> None:
     for column, run in enumerate(runs):
         _shares(grid[0][column], run, boards)
         _joules(grid[1][column], run)
+    for axes in grid.flat:
+        _dress(axes)
     grid[0][0].set_ylabel("samples a round")
     grid[1][0].set_ylabel(f"joules a round{_basis(runs)}")
     for row, words in zip(grid, ("board", "part of the round"), strict=True):
@@ -81,15 +83,16 @@ def _shares(axes: "Axes", run: Recorded, boards: Sequence[str]) -> None:
             [share for _, share in points],
             color=COLOURS[index % len(COLOURS)],
             marker=MARKERS[index % len(MARKERS)],
-            markersize=5,
-            linewidth=1.8,
+            # Equal shares lie on each other: those drawn later are smaller, so that all can be seen.
+            markersize=max(4.0, 9.0 - 1.2 * index),
+            linewidth=max(1.2, 3.2 - 0.5 * index),
             label=board,
         )
-    _dress(axes)
     policy = run.rounds[-1]["policy"] if run.rounds else run.settings["policy"]
     w_e = run.rounds[-1]["w_e"] if run.rounds else None
     weights = "" if policy == "equal" or w_e is None else f", w_e = {w_e:g}"
-    axes.set_title(f"{policy}{weights}  ({run.name})", fontsize=11)
+    name = "" if run.name == policy else f" ({run.name})"
+    axes.set_title(f"{policy}{weights}{name}", fontsize=11)
 
 
 def _joules(axes: "Axes", run: Recorded) -> None:
@@ -117,7 +120,6 @@ def _joules(axes: "Axes", run: Recorded) -> None:
         axes.text(
             0.5, 0.5, "not all joules are known", transform=axes.transAxes, ha="center", color="#555555"
         )
-    _dress(axes)
     axes.set_xlabel("round")
 
 

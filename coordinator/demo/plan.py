@@ -1,4 +1,4 @@
-"""What the demo does, settled before anything starts: boards, data, budget, folder; and how long it will take."""
+"""What the demo does, settled before anything starts: boards, data, budget, folder; and how long it takes."""
 
 import os
 import time
@@ -26,8 +26,10 @@ KINDS: Final = (
 """Boards of edged/boards.toml in the order in which they join the demo."""
 FLEET: Final = "demo"
 MOST_BOARDS: Final = 32
-EXAMPLES_A_BATCH: Final = 180
-"""Default budget in multiples of the number of boards, for the digits: half of the pool with four boards."""
+BUDGET_A_BOARD: Final = 180
+"""Of the default budget: with four boards half of the digits."""
+WANTED_SECONDS: Final = 85.0
+"""For both runs, so that the demo with its preparation ends within two minutes."""
 
 
 class PlanError(ValueError):
@@ -35,7 +37,7 @@ class PlanError(ValueError):
 
 
 class Plan(Struct, frozen=True):
-    """`boards` maps ids to kinds, `relative` to speeds (Raspberry Pi 4: 1), `pool_path` is `builtin` or a folder."""
+    """`boards` maps ids to kinds, `relative` to speeds (Raspberry Pi 4: 1); `pool_path` may be `builtin`."""
 
     task: str
     task_folder: str
@@ -45,7 +47,7 @@ class Plan(Struct, frozen=True):
     boards: dict[str, str]
     relative: dict[str, float]
     rounds: int
-    budget: int
+    budget: int | None
     batch: int
     w_e: float
     seed: int
@@ -81,8 +83,7 @@ def plan(
     table = boards.load()
     batch = found.DEFAULTS.batch
     least = batch * board_count
-    budget = budget or min(EXAMPLES_A_BATCH * board_count, info.samples)
-    if budget < least:
+    if budget is not None and budget < least:
         raise PlanError(
             f"--budget {budget}: {board_count} boards need a batch of {batch} each, {least} at least"
         )
@@ -111,12 +112,32 @@ def named(count: int, kinds: Sequence[str] = KINDS) -> dict[str, str]:
     }
 
 
-def estimate_seconds(plan: Plan, seconds_per_sample: float, overhead_seconds: float = 0.4) -> float:
-    """How long both runs take if nothing goes wrong: equal by its slowest board, adaptive by all speeds."""
+def fitting(plan: Plan, seconds_per_sample: float) -> int:
+    """The given budget, else the largest up to BUDGET_A_BOARD with which the demo takes WANTED_SECONDS.
+
+    With less than two batches a board there would be little to deal.
+    """
+    if plan.budget is not None:
+        return plan.budget
+    most = min(BUDGET_A_BOARD * len(plan.boards), plan.samples)
+    least = min(2 * plan.batch * len(plan.boards), most)
+    for budget in range(most, least, -len(plan.boards)):
+        if estimate_seconds(plan, budget, seconds_per_sample) <= WANTED_SECONDS:
+            return budget
+    return least
+
+
+def estimate_seconds(
+    plan: Plan, budget: int, seconds_per_sample: float, overhead_seconds: float = 0.3
+) -> float:
+    """How long both runs take if nothing goes wrong: equal by its slowest board, adaptive by all speeds.
+
+    Adaptive has a first round of equal shares.
+    """
     speeds = plan.relative.values()
-    equal = plan.budget / len(plan.relative) / min(speeds)
-    adaptive = max(plan.budget / sum(speeds), plan.batch / min(speeds))
-    return plan.rounds * ((equal + adaptive) * seconds_per_sample + 2 * overhead_seconds)
+    equal = budget / len(plan.relative) / min(speeds) * seconds_per_sample
+    adaptive = max(budget / sum(speeds), plan.batch / min(speeds)) * seconds_per_sample
+    return (plan.rounds + 1) * equal + (plan.rounds - 1) * adaptive + 2 * plan.rounds * overhead_seconds
 
 
 def folder(given: Path | None) -> Path:

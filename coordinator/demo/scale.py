@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from coordinator.demo.children import Children
+from coordinator.demo.plan import WANTED_SECONDS, Plan, estimate_seconds, fitting
 from coordinator.demo.steps import Steps, Try
 from edged.pace import NATIVE_SHARE
 
@@ -22,18 +23,26 @@ MARGIN: Final = 1.3
 LATE_SHARE: Final = 0.995
 """So many of the steps are to be done in time."""
 IN_TIME: Final = 0.8
+SLACKS: Final = (2.0, 1.5, 1.0)
 SHORTEST_ROUND_SECONDS: Final = 2.5
 """Of the equal policy: shorter ones would show little of the fleet but its overhead."""
 
 
-class Scale(Struct, frozen=True):
-    """`seconds_per_sample` of a board of relative speed 1 (a Raspberry Pi 4), and where it is from."""
+class Measured(Struct, frozen=True):
+    """The smallest scale that this machine can keep, and the native seconds of the fastest board's steps."""
 
     seconds_per_sample: float
     native_seconds_per_step: float
+
+
+class Scale(Struct, frozen=True):
+    """`seconds_per_sample` of a board of relative speed 1 (a Raspberry Pi 4), and what follows from it."""
+
+    seconds_per_sample: float
+    budget: int
+    native_seconds_per_step: float
     native_share: float
-    """Of the fastest board's step, as measured with all boards at once under this scale."""
-    processors: int
+    """Of the fastest board's step, measured with all boards at once."""
 
 
 def first_guess(cpu_seconds: Sequence[float], fastest: float, batch: int) -> float:
@@ -58,30 +67,38 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def for_rounds(scale: float, relative: Mapping[str, float], budget: int) -> float:
-    """The scale, larger where equal rounds would be shorter than SHORTEST_ROUND_SECONDS."""
-    slowest = budget / len(relative) / min(relative.values())
-    return max(scale, SHORTEST_ROUND_SECONDS / slowest)
+def settled(plan: Plan, measured: Measured) -> Scale:
+    """Scale and budget of the demo, so that it ends in time.
+
+    The scale is larger than measured where there is time for it, because then a busy moment of this machine makes
+    no step late; and where equal rounds would be too short to see.
+    """
+    found, budget = measured.seconds_per_sample, 0
+    for slack in SLACKS:
+        found = slack * measured.seconds_per_sample
+        budget = fitting(plan, found)
+        if estimate_seconds(plan, budget, found) <= WANTED_SECONDS:
+            break
+    slowest = budget / len(plan.relative) / min(plan.relative.values())
+    found = max(found, SHORTEST_ROUND_SECONDS / slowest)
+    step_seconds = plan.batch * found / max(plan.relative.values())
+    native = measured.native_seconds_per_step
+    return Scale(found, budget, native, native / step_seconds)
 
 
 class Bench:
-    """One measuring process for each board; a context of `Children` holds them."""
+    """One measuring process for each board, among the `children`."""
 
-    def __init__(
-        self, children: Children, relative: Mapping[str, float], task: str, pool: str, batch: int
-    ) -> None:
-        self._children, self._relative, self._batch = children, dict(relative), batch
+    def __init__(self, children: Children, plan: Plan) -> None:
+        self._children, self._relative, self._batch = children, dict(plan.relative), plan.batch
+        arguments = ["-m", "coordinator.demo.steps", plan.task, plan.task_folder, plan.pool_path]
         self._lines = {
-            board: children.start(
-                f"steps-{board}", ["-m", "coordinator.demo.steps", task, pool, str(batch)], talks=True
-            )
-            for board in relative
+            board: children.start(f"steps-{board}", [*arguments, str(plan.batch)], talks=True)
+            for board in plan.relative
         }
 
-    def measure(self, budget: int) -> Scale:
+    def measure(self) -> Measured:
         """The scale for this fleet on this machine now. Ends the processes. Raises ChildError."""
-        import os
-
         for board in self._relative:
             self._hear(board)
         free = self._all({board: Try(FREE_SECONDS) for board in self._relative})
@@ -91,12 +108,11 @@ class Bench:
         paced = self._all(
             {board: Try(PACED_SECONDS, guess / speed) for board, speed in self._relative.items()}
         )
-        found = for_rounds(corrected(guess, self._relative, paced, self._batch), self._relative, budget)
+        found = corrected(guess, self._relative, paced, self._batch)
         self._children.end(*(f"steps-{board}" for board in self._relative))
         fastest_board = max(self._relative, key=lambda board: self._relative[board])
         wall = paced[fastest_board].wall_seconds
-        native = sum(wall) / len(wall)
-        return Scale(found, native, native / (self._batch * found / fastest), os.cpu_count() or 1)
+        return Measured(found, sum(wall) / len(wall))
 
     def _all(self, asked: Mapping[str, Try]) -> dict[str, Steps]:
         for board, what in asked.items():

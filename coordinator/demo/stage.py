@@ -1,4 +1,4 @@
-"""Puts the demo on: starts broker, coordinator and boards, submits both runs, waits for each, ends everything.
+"""Puts the demo on: starts broker, coordinator and boards, submits both runs, ends everything.
 
 It draws nothing; what happens goes to an `Audience`.
 """
@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from coordinator.broker import Broker, start_broker
 from coordinator.client import Client, NobodyAnswersError, client_id, client_name, mqtt_link
@@ -19,7 +19,7 @@ from coordinator.config import Broker as BrokerPlace
 from coordinator.config import Config
 from coordinator.demo.children import Children
 from coordinator.demo.plan import FLEET, Plan
-from coordinator.demo.scale import Bench, Scale
+from coordinator.demo.scale import Bench, Scale, settled
 from coordinator.history import History
 from edged.controls import GetStatus, RunSettings, Start
 from edged.messages import FleetState
@@ -30,6 +30,7 @@ STILL_SECONDS: Final = 180.0
 ACCOUNT_SECONDS: Final = 20.0
 """For the last orders to be closed and the last model to be measured."""
 RUNS: Final = ("equal", "adaptive")
+WARM_UP: Final = "warm-up"
 ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
@@ -69,13 +70,15 @@ def play(plan: Plan, audience: Audience, runs: tuple[str, ...] = RUNS) -> Outcom
             f"measuring training steps of {plan.task} with {len(plan.boards)} boards at once, "
             "to choose one speed scale for all"
         )
-        scale = Bench(children, plan.relative, plan.task, plan.pool_path, plan.batch).measure(plan.budget)
+        scale = settled(plan, Bench(children, plan).measure())
         audience.scaled(scale)
         for board, kind in plan.boards.items():
             children.start(board, board_arguments(plan, board, kind, broker, scale))
         with client(broker) as asking, closing(Watch(plan, children, asking, audience)) as watch:
             watch.coordinator()
-            found = tuple(watch.run(name) for name in runs)
+            audience.says(f"starting {len(plan.boards)} boards, with a short round that is not compared")
+            watch.run(warm_up(plan))
+            found = tuple(watch.run(run_settings(plan, scale.budget, name)) for name in runs)
         return Outcome(found, scale, str(broker), plan.folder / "store")
 
 
@@ -116,13 +119,20 @@ def board_arguments(plan: Plan, board: str, kind: str, broker: Broker, scale: Sc
     ]
 
 
-def run_settings(plan: Plan, name: str) -> RunSettings:
+def warm_up(plan: Plan) -> RunSettings:
+    """A round of a batch a board, so that the first run compared does not pay for starting the processes."""
+    budget = plan.batch * len(plan.boards)
+    settings = structs.replace(run_settings(plan, budget, "equal"), rounds=1, evaluate=False)
+    return structs.replace(settings, name=WARM_UP)
+
+
+def run_settings(plan: Plan, budget: int, name: str) -> RunSettings:
     """The same work for both; the policy alone differs."""
     w_e = plan.w_e if name != "equal" else 0.0
     return RunSettings(
         plan.task,
         plan.pool,
-        plan.budget,
+        budget,
         plan.rounds,
         policy=name,
         w_t=1.0 - w_e,
@@ -166,15 +176,17 @@ class Watch:
                 if time.monotonic() >= until:
                     raise DemoError(f"{error} (log: {self._children.log('coordinator')})") from None
 
-    def run(self, name: str) -> Recorded:
+    def run(self, settings: RunSettings) -> Recorded:
         """Submit the run and wait until it is over, accounted for and measured."""
-        self._client.demand(Start(run_settings(self._plan, name)), 10.0)
+        name = str(settings.name)
+        self._client.demand(Start(settings), 10.0)
         moved, seen = time.monotonic(), (-1, "")
         while True:
             self._client.wait(0.5)
             self._children.check()
             state, found = self._client.fleet, self._recorded(name)
-            self._audience.sees(found, state)
+            if name != WARM_UP:
+                self._audience.sees(found, state)
             if state is not None and state.phase == "done" and state.run == name:
                 break
             self._stuck(name, state)
@@ -183,7 +195,7 @@ class Watch:
                 moved, seen = time.monotonic(), present
             elif time.monotonic() - moved > STILL_SECONDS:
                 raise DemoError(f"run {name}: nothing happened for {STILL_SECONDS:g} s: {_waits(state)}")
-        return self._accounted(name)
+        return self._accounted(name, settings.evaluate)
 
     def _stuck(self, name: str, state: FleetState | None) -> None:
         if state is None:
@@ -192,13 +204,13 @@ class Watch:
         if failed or (state.phase == "paused" and state.run == name):
             raise DemoError(f"{state.reason} (logs: {self._plan.folder / 'logs'})")
 
-    def _accounted(self, name: str) -> Recorded:
+    def _accounted(self, name: str, evaluate: bool) -> Recorded:
         until = time.monotonic() + ACCOUNT_SECONDS
         while True:
             found = self._recorded(name)
             orders = sum(len(row["shares"]) for row in found.rounds)
             measured = found.evaluations[-1]["round"] if found.evaluations else -1
-            if len(found.closed) >= orders and measured >= len(found.rounds):
+            if len(found.closed) >= orders and (measured >= len(found.rounds) or not evaluate):
                 return found
             if time.monotonic() >= until:
                 self._audience.says(

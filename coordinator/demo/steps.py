@@ -1,4 +1,4 @@
-"""`python -m coordinator.demo.steps TASK POOL BATCH`: makes training steps of a task and times them.
+"""`python -m coordinator.demo.steps TASK FOLDER POOL BATCH`: makes training steps of a task, timed.
 
 One JSON line in (`Try`) gives one out (`Steps`), after a first `Steps` that says that it is ready. Only here
 the demo touches torch.
@@ -31,7 +31,7 @@ class Steps(Struct, frozen=True):
     behind: int = 0
 
 
-def main(task_name: str, pool: str, batch: str) -> None:
+def main(task_name: str, folder: str, pool: str, batch: str) -> None:
     """Serve until the input ends."""
     import numpy as np
     import torch
@@ -39,7 +39,7 @@ def main(task_name: str, pool: str, batch: str) -> None:
     from edged import tasks
 
     torch.set_num_threads(1)
-    task = tasks.find(task_name)
+    task = tasks.find(task_name, [Path(folder)])
     options = tasks.options_of(task, {})
     model = task.model(options, 1)
     data = task.load(None if pool == str(tasks.BUILTIN) else Path(pool), options)
