@@ -65,7 +65,7 @@ def inventory(pools: Mapping[str, str], folders: Sequence[Path] = (tasks.FOLDER,
 
 def inspect(path: Path, found: Mapping[str, Task]) -> Pool:
     """A pool as the tasks see it. What a task calls its own but broken is the error, before "not mine"."""
-    if path != BUILTIN and not path.is_dir():
+    if path.parts[:1] != BUILTIN.parts and not path.is_dir():
         what = "is a file, expected the pool's folder" if path.exists() else "no such folder"
         return Pool(str(path), error=f"{path}: {what}")
     infos: dict[str, PoolInfo] = {}

@@ -9,6 +9,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edged.formats import archives
 from edged.tasks._contract import PoolError
 
 if TYPE_CHECKING:
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAGIC = b"PAR1"
+
+
+def is_parquet(source: Path) -> bool:
+    """Whether this is a parquet file, or a folder that holds some."""
+    if source.is_dir():
+        return next(source.rglob("*.parquet"), None) is not None
+    return source.is_file() and archives.magic(source, len(MAGIC)) == MAGIC
 
 
 def parts(source: Path) -> dict[str, list[Path]]:
@@ -90,3 +98,21 @@ def labels(values: list[Any], classes: int, shown: Path) -> NDArray[np.int64]:
         if type(value) is not int or not 0 <= value < classes:
             raise PoolError(f"{shown}: row {row} has label {value!r}, expected 0 to {classes - 1}")
     return np.array(values, np.int64)
+
+
+def classified(
+    source: Path, names: tuple[str, str], size: tuple[int, int], mode: str
+) -> dict[str, NDArray[Any]]:
+    """A pool's four arrays of ten kinds of pictures: uint8 (n[, 3], height, width), labels int64 (n,)."""
+    import numpy as np
+
+    found = parts(source)
+    arrays: dict[str, NDArray[Any]] = {}
+    for part, prefix in (("train", ""), ("test", "test_")):
+        if part not in found:
+            raise PoolError(f"{source}: no {part}-*.parquet, expected the train and the test part")
+        images, classes = columns(found[part], names)
+        pixels = pictures(images, size, mode, found[part][0])
+        arrays[f"{prefix}inputs"] = np.moveaxis(pixels, -1, 1) if mode == "RGB" else pixels
+        arrays[f"{prefix}targets"] = labels(classes, 10, found[part][0])
+    return arrays

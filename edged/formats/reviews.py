@@ -34,7 +34,7 @@ class Review(NamedTuple):
 
 def read(source: Path, encoding: str | None, progress: Callable[[int], None]) -> tuple[list[Review], str]:
     """All reviews in a fixed order, and the name of the format. Raises PoolError naming file and fault."""
-    if (source.is_file() and archives.magic(source, 4) == parquet.MAGIC) or _has_parquet(source):
+    if parquet.is_parquet(source):
         return list(_parquet(source)), "parquet"
     reviews: list[tuple[str, Review]] = []
     formats: set[str] = set()
@@ -53,10 +53,6 @@ def read(source: Path, encoding: str | None, progress: Callable[[int], None]) ->
             " rt-polarity.pos, a .csv with review,sentiment, a .txt of lines ending in 0 or 1, or .parquet"
         )
     return [review for _, review in sorted(reviews, key=lambda pair: pair[0])], formats.pop()
-
-
-def _has_parquet(source: Path) -> bool:
-    return source.is_dir() and next(source.rglob("*.parquet"), None) is not None
 
 
 def _known(name: str) -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 BUILTIN = Path("builtin")
-"""The path of a pool whose data ships with its task."""
+"""The path of a pool that ships with edged: the digits; `builtin/<task>` is another task's."""
 
 
 class TaskError(ValueError):
@@ -108,7 +108,7 @@ class Task(Protocol):
         ...
 
     def inspect(self, folder: Path | None) -> PoolInfo:
-        """Counts and fingerprint of the pool in `folder` (`BUILTIN` or None: data that ships with the task).
+        """Counts and fingerprint of the pool in `folder` (None or a path below `BUILTIN`: data that ships with the task).
 
         Needs neither torch nor numpy and takes seconds at most. Raises OtherPoolError where this is not the
         task's data, and PoolError naming the file and what was expected where it is incomplete or wrong.

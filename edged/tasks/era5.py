@@ -171,11 +171,11 @@ def _tensors(data: Data, starts: NDArray[Any], targets: NDArray[Any]) -> Batch:
     import torch
 
     rows = starts[:, None] + np.arange(data.facts["window"])
-    return torch.from_numpy(data.facts["series"][rows]), torch.from_numpy(np.array(targets))
+    return torch.from_numpy(data.facts["series"][rows]), torch.from_numpy(targets)
 
 
 def _folder(folder: Path | None) -> Path:
-    if folder is None or folder == BUILTIN:
+    if folder is None or folder.parts[:1] == BUILTIN.parts:
         raise OtherPoolError(f"{NAME} needs a prepared pool; nothing of it ships with edged")
     return folder
 

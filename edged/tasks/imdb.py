@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 NAME = "imdb"
 SUMMARY = "praise or blame in film reviews (IMDB and kin), by words; GRU or small attention"
-DEFAULTS = Defaults(batch=32, learning_rate=0.002, optimizer="adam")
+DEFAULTS = Defaults(batch=32, learning_rate=0.003, optimizer="adam")
 HELPERS = ("_classification.py", "_contract.py", "../formats/prepared.py")
 
 loss_sum = _classification.loss_sum
@@ -139,11 +139,11 @@ def _tensors(ids: NDArray[np.generic], labels: NDArray[np.generic]) -> Batch:
 
     # Columns that are padding in the whole batch cost time and change nothing.
     used = int((ids != 0).any(axis=0).sum()) if len(ids) else 1
-    return torch.from_numpy(ids[:, : max(1, used)].astype(np.int64)), torch.from_numpy(np.array(labels))
+    return torch.from_numpy(ids[:, : max(1, used)].astype(np.int64)), torch.from_numpy(labels)
 
 
 def _folder(folder: Path | None) -> Path:
-    if folder is None or folder == BUILTIN:
+    if folder is None or folder.parts[:1] == BUILTIN.parts:
         raise OtherPoolError(f"{NAME} needs a prepared pool; nothing of it ships with edged")
     return folder
 

@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from edged.formats import idx
+from edged.formats import idx, prepared
 from edged.schedule import permutation
-from edged.tasks import _classification
-from edged.tasks._contract import BUILTIN, Data, Defaults, OtherPoolError, PoolError, PoolInfo
+from edged.tasks import _classification, _vision
+from edged.tasks._contract import (
+    BUILTIN,
+    Data,
+    Defaults,
+    OtherPoolError,
+    PoolError,
+    PoolInfo,
+    Prepared,
+    Progress,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +36,14 @@ if TYPE_CHECKING:
 NAME = "mnist"
 SUMMARY = "handwritten digits of 28x28 pixels from MNIST's IDX files; a small CNN"
 DEFAULTS = Defaults(batch=32, learning_rate=0.02, optimizer="sgd", momentum=0.9)
-HELPERS = ("_classification.py", "_contract.py", "../formats/idx.py", "../schedule.py")
+HELPERS = (
+    "_classification.py",
+    "_contract.py",
+    "_vision.py",
+    "../formats/idx.py",
+    "../formats/prepared.py",
+    "../schedule.py",
+)
 
 SPLIT_SEED = 28
 HELD_OUT_SHARE = 5
@@ -43,21 +59,29 @@ loss_sum = _classification.loss_sum
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`width` scales the model: 8 channels give 52 thousand parameters."""
+    """`width` scales the cnn: 8 channels give 52 thousand parameters; `norm` is the other models'."""
 
+    model: Literal["cnn", "resnet18", "resnet50", "alexnet", "vgg11"] = "cnn"
     width: int = 8
+    norm: _vision.Norm = "group"
 
     def __post_init__(self) -> None:
         if not (4 <= self.width <= 256 and self.width % 4 == 0):
             raise ValueError(f"width is {self.width}, expected a multiple of 4 from 4 to 256")
 
 
+class Prepare(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Nothing to choose: the split is that of `inspect`."""
+
+
 def model(options: Options, seed: int) -> torch.nn.Module:
-    """Two convolutions with GroupNorm and pooling, then two linear layers."""
+    """`cnn`: two convolutions with GroupNorm and pooling, then two linear layers; or a published network."""
     from torch import nn
 
     width = options.width
     with _classification.seeded(seed):
+        if options.model != "cnn":
+            return _vision.build(options.model, 1, 10, options.norm)
         return nn.Sequential(
             nn.Conv2d(1, width, 3, padding=1),
             nn.GroupNorm(4, width),
@@ -76,7 +100,10 @@ def model(options: Options, seed: int) -> torch.nn.Module:
 
 def inspect(folder: Path | None) -> PoolInfo:
     """Reads the files once: sizes, labels in 0..9, official or not by the checksums of their content."""
-    found = idx.pairs(_folder(folder))
+    folder = _folder(folder)
+    if prepared.is_pool(folder):
+        return prepared.inspect(folder, NAME)
+    found = idx.pairs(folder)
     digest = hashlib.sha256()
     official: list[bool] = []
     sizes: dict[str, int] = {}
@@ -101,7 +128,10 @@ def load(folder: Path | None, options: Options) -> Data:
     """Images as uint8 (n, 28, 28), mapped where the files are plain and the split official; labels int64."""
     import numpy as np
 
-    found = idx.pairs(_folder(folder))
+    folder = _folder(folder)
+    if prepared.is_pool(folder):
+        return prepared.load(folder, NAME)
+    found = idx.pairs(folder)
     parts = {}
     for part, pair in found.items():
         images = idx.array(pair.images, idx.IMAGES_MAGIC)
@@ -132,6 +162,24 @@ def evaluate(model: torch.nn.Module, data: Data, max_samples: int | None = None)
     )
 
 
+def prepare(source: Path, options: Prepare, progress: Progress) -> Prepared:
+    """A mapped pool of the IDX files (boards read those as they are, too) or the hub's parquet files."""
+    from edged.formats import parquet
+
+    progress("reading", 0, 0)
+    if parquet.is_parquet(source):
+        arrays = parquet.classified(source, ("image", "label"), (28, 28), "L")
+        return Prepared(arrays, "parquet", "official: train and test files", source.name)
+    info, data = inspect(source), load(source, Options())
+    arrays = {
+        "inputs": data.inputs,
+        "targets": data.targets,
+        "test_inputs": data.test_inputs,
+        "test_targets": data.test_targets,
+    }
+    return Prepared(arrays, info.format, info.split, info.origin)
+
+
 def _tensors(images: NDArray[np.generic], labels: NDArray[np.generic]) -> Batch:
     import torch
 
@@ -140,7 +188,7 @@ def _tensors(images: NDArray[np.generic], labels: NDArray[np.generic]) -> Batch:
 
 
 def _folder(folder: Path | None) -> Path:
-    if folder is None or folder == BUILTIN:
+    if folder is None or folder.parts[:1] == BUILTIN.parts:
         raise OtherPoolError(f"{NAME} needs a folder with MNIST's files; nothing of it ships with edged")
     if not folder.is_dir():
         raise PoolError(f"{folder}: no such folder")
