@@ -53,13 +53,20 @@ class Decision:
 
 
 def decide(
-    columns: Columns, weights: Weights, deadband: float, patience: int, offsets: Floats | None = None
+    columns: Columns, weights: Weights, deadband: float, patience: int, fixed: Floats | None = None
 ) -> Decision:
-    """Costs, clamped inverse shares, whole samples, deadband. Bounds must have passed `split.check`."""
+    """Costs, clamped inverse shares, whole samples, deadband; `fixed` is `costs.fixed`, o_i by board.
+
+    Bounds must have passed `split.check`.
+    """
     costs = combined(columns.seconds, columns.joules, weights)
     known = ~np.isnan(costs)
     inverse = 1 / costs
     inverse[~known] = inverse[known].mean() if known.any() else 1.0
+    offsets = None
+    if fixed is not None:
+        offsets = fixed * inverse
+        offsets[~known] = offsets[known].mean() if known.any() else 0.0
     x = clamped(inverse, columns.budget, columns.floors, columns.caps, offsets)
     wanted = whole(x, columns.budget, columns.caps)
     kind, where, drift = _judge(columns, wanted, deadband, patience)

@@ -55,11 +55,18 @@ def fixed(
     unit = median(times) if times else 1.0
     energies = [e for e, tau in zip(joules, seconds, strict=True) if e is not None and tau is not None]
     energy_unit = median(energies) if energies else 1.0
-    offsets = []
+    spent = []
     for a, b, eps in zip(fixed_seconds, fixed_joules, joules, strict=True):
         ratio = a / unit
-        offsets.append(weights.w_t * ratio + weights.w_e * (ratio if eps is None else b / energy_unit))
-    return offsets
+        spent.append(weights.w_t * ratio + weights.w_e * (ratio if eps is None else b / energy_unit))
+    return spent
+
+
+def offsets(fixed: Sequence[float], costs: Sequence[float | None]) -> list[float]:
+    """Samples that a fixed cost stands for, o_i / c_i; a board without a cost gets the others' mean."""
+    known = [o / cost for o, cost in zip(fixed, costs, strict=True) if cost is not None]
+    usual = sum(known) / len(known) if known else 0.0
+    return [usual if cost is None else o / cost for o, cost in zip(fixed, costs, strict=True)]
 
 
 def inverse(costs: Sequence[float | None]) -> list[float]:

@@ -26,6 +26,7 @@ def observe(memory: Memory | None, reading: Reading, settings: Settings = DEFAUL
     beta, n = settings.beta, reading.samples
     joules = reading.joules if reading.joules else None  # a compute window of 0 J is a broken sensor
     rebased = joules is not None and reading.basis != memory.basis
+    utility = _loss_utility(reading)
     history = memory.history
     if rebased:
         history = tuple((samples, seconds, None) for samples, seconds, _ in history)
@@ -35,7 +36,7 @@ def observe(memory: Memory | None, reading: Reading, settings: Settings = DEFAUL
         "round": reading.round,
         "participations": memory.participations + 1,
         "history": history,
-        "loss_utility": _loss_utility(reading) or memory.loss_utility,
+        "loss_utility": memory.loss_utility if utility is None else utility,
         "seconds_per_sample": average(memory.seconds_per_sample, reading.seconds / n, beta),
     }
     if joules is not None:

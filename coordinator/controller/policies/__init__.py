@@ -7,6 +7,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import pkgutil
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -75,10 +76,12 @@ def options(name: str, given: Mapping[str, Any], files: Sequence[str] = ()) -> A
 
 def load(path: str) -> Policy:
     """A user's policy from a Python file, which runs with the coordinator's rights."""
-    spec = importlib.util.spec_from_file_location(f"edged_policy_{abs(hash(path))}", path)
+    name = f"edged_policy:{path}"
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UnknownPolicyError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # annotations kept as text are looked up there
     try:
         spec.loader.exec_module(module)
     except FileNotFoundError as error:

@@ -67,7 +67,8 @@ def _decide(
     pool: Pool, now: Standing, weights: Weights, options: Options
 ) -> tuple[list[float | None], list[int], Verdict]:
     combined = cost.combined(now.seconds, now.joules, weights)
-    offsets = _offsets(pool, now, weights, combined)
+    fixed = _fixed(pool, now, weights)
+    offsets = None if fixed is None else cost.offsets(fixed, combined)
     inverse = cost.inverse(combined)
     wanted = whole(clamped(inverse, now.budget, now.floors, now.caps, offsets), now.budget, now.caps)
     return combined, wanted, judge(now, wanted, pool.carry, options.deadband, options.patience)
@@ -77,20 +78,17 @@ def _decide_large(
     pool: Pool, now: Standing, weights: Weights, options: Options
 ) -> tuple[list[float | None], list[int], Verdict]:
     columns = arrays.Columns.of(now, pool.carry.get(DRIFT, {}))
-    costs = [
-        None if math.isnan(c) else c
-        for c in arrays.combined(columns.seconds, columns.joules, weights).tolist()
-    ]
-    given = _offsets(pool, now, weights, costs)
-    offsets = None if given is None else np.array(given)
-    decision = arrays.decide(columns, weights, options.deadband, options.patience, offsets)
+    fixed = _fixed(pool, now, weights)
+    decision = arrays.decide(
+        columns, weights, options.deadband, options.patience, None if fixed is None else np.array(fixed)
+    )
+    costs = [None if math.isnan(c) else c for c in decision.costs.tolist()]
     drift = {board: float(n) for board, n in zip(now.boards, decision.drift.tolist(), strict=True) if n}
     return costs, decision.wanted.tolist(), Verdict(decision.kind, decision.where, drift or None)
 
 
-def _offsets(pool: Pool, now: Standing, weights: Weights, combined: list[float | None]) -> list[float] | None:
-    """o_i / c_i where fixed costs are fitted; a board without a cost gets none."""
+def _fixed(pool: Pool, now: Standing, weights: Weights) -> list[float] | None:
+    """o_i, where fixed costs are fitted."""
     if pool.settings.fixed_cost == "none":
         return None
-    fixed = cost.fixed(now.fixed_seconds, now.fixed_joules, now.seconds, now.joules, weights)
-    return [0.0 if c is None else o / c for o, c in zip(fixed, combined, strict=True)]
+    return cost.fixed(now.fixed_seconds, now.fixed_joules, now.seconds, now.joules, weights)

@@ -94,6 +94,18 @@ def test_a_late_joiner_gets_an_equal_share_until_it_is_measured(three: tuple[Tru
     assert found.costs["late"] is None
 
 
+@pytest.mark.parametrize("copies", [1, LARGE])
+def test_a_late_joiner_gets_an_equal_share_with_fixed_costs_too(copies: int) -> None:
+    fleet = [Truth(f"{i:04}", 100 + i % 7, 5, 1, fixed_seconds=1 + i % 3) for i in range(3 * copies)]
+    old = tuple(known(t, floor=0) for t in fleet)
+    budget = 1000 * (3 * copies + 1)
+    settings = Settings(fixed_cost="fit")
+    found = adaptive.allocate(Pool((*old, Member("late")), budget, 9, settings=settings), TIME)
+    assert found.shares["late"] == 1000
+    times = outcome(fleet, [found.shares[t.board] for t in fleet]).times
+    assert max(times) - min(times) < 0.011
+
+
 def test_a_silent_board_keeps_its_costs_then_its_floor_then_leaves(three: tuple[Truth, ...]) -> None:
     members = [known(t, floor=10, previous=n) for t, n in zip(three, (571, 286, 143), strict=True)]
 

@@ -134,6 +134,8 @@ def test_what_there_is_not_is_named_with_what_there_is() -> None:
 
 OWN = '''"""The last board does everything."""
 
+from __future__ import annotations
+
 from msgspec import Struct
 
 from coordinator.controller import Allocation, Pool
@@ -141,12 +143,13 @@ from coordinator.controller import Allocation, Pool
 NAME = "last-only"
 REGIMES = ("pma",)
 NEEDS = ()
+Times = int
 
 
 class Options(Struct, frozen=True):
     """How often."""
 
-    times: int = 1
+    times: Times = 1
 
 
 def allocate(pool: Pool, options: Options) -> Allocation:
