@@ -169,6 +169,7 @@ class Rounds:
             allocation.adopt(s.control, decision)
         s.round, s.phase, s.reason = s.round + 1, "running", ""
         s.costs, s.share_reason, s.opened_seconds = decision.costs, decision.reason, now
+        s.share_rule = {"policy": s.control.policy, "w_t": s.control.w_t, "w_e": s.control.w_e}
         s.assignments = {name: self._assign(name, decision.shares.get(name, 0), now) for name in boards}
         s.open_count = sum(a.open for a in s.assignments.values())
         self.emit(ev.Save(), *(ev.Send(a.board, a.message) for a in s.assignments.values()))

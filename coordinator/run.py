@@ -35,6 +35,8 @@ class RunState(Struct):
     open_count: int = 0
     costs: dict[str, float | None] = {}
     share_reason: str = ""
+    share_rule: dict[str, Any] = {}
+    """Policy and weights that gave the present shares: a change in mid-round holds from the next one on."""
     opened_seconds: float = 0.0
     drained: list[str] = []
     empty_rounds: int = 0

@@ -149,6 +149,7 @@ def test_weights_are_changed_while_the_run_goes_on(hall: Hall) -> None:
     hall.until(lambda: hall.server.rounds is not None and hall.server.rounds.state.round == reply.from_round)
     decision = hall.rows("decision")[-1]
     assert (decision["w_t"], decision["w_e"]) == (0.5, 0.5)
+    assert (hall.rows("round")[-1]["round"], hall.rows("round")[-1]["w_e"]) == (decision["round"] - 1, 0.0)
     hall.until(hall.over)
     control = next(row for row in hall.rows("control") if row["what"] == "weights")
     assert control["who"] == "tester@bench"
