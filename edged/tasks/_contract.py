@@ -108,7 +108,7 @@ class Task(Protocol):
         ...
 
     def inspect(self, folder: Path | None) -> PoolInfo:
-        """Counts and fingerprint of the pool in `folder` (None or a path below `BUILTIN`: data that ships with the task).
+        """Counts and fingerprint of the pool in `folder`; None or a path below `BUILTIN`: what ships with it.
 
         Needs neither torch nor numpy and takes seconds at most. Raises OtherPoolError where this is not the
         task's data, and PoolError naming the file and what was expected where it is incomplete or wrong.

@@ -84,7 +84,7 @@ def load(folder: Path | None, options: Options) -> Data:
     spread = permutation(1, 0, total * FEATURES).reshape(total, FEATURES)
     centres = permutation(2, 0, CLASSES * FEATURES).reshape(CLASSES, FEATURES)
     labels = permutation(3, 0, total) % CLASSES
-    points = (spread / (total * FEATURES) - 0.5) * 3 + (centres / (CLASSES * FEATURES) - 0.5)[labels]
+    points = (spread / (total * FEATURES) - 0.5) * 2 + (centres / (CLASSES * FEATURES) - 0.5)[labels]
     points = points.astype(np.float32)
     return Data(points[:SAMPLES], labels[:SAMPLES], points[SAMPLES:], labels[SAMPLES:])
 
