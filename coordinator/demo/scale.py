@@ -70,8 +70,8 @@ def quantile(values: Sequence[float], share: float) -> float:
 def settled(plan: Plan, measured: Measured) -> Scale:
     """Scale and budget of the demo, so that it ends in time.
 
-    The scale is larger than measured where there is time for it, because then a busy moment of this machine makes
-    no step late; and where equal rounds would be too short to see.
+    The scale is larger than measured where there is time for it, because then a busy moment of this machine
+    makes no step late; and where equal rounds would be too short to see.
     """
     found, budget = measured.seconds_per_sample, 0
     for slack in SLACKS:

@@ -88,8 +88,8 @@ def scale_words(plan: Plan, scale: Scale) -> Iterator[str]:
     """What was measured, and what follows from it."""
     yield (
         f"a step of {plan.batch} samples takes {1000 * scale.native_seconds_per_step:.1f} ms here; one scale "
-        f"for all: a Raspberry Pi 4 gets {1000 * scale.seconds_per_sample:.2f} ms a sample, and native work is "
-        f"{100 * scale.native_share:.0f} % of the fastest board's step"
+        f"for all: a Raspberry Pi 4 gets {1000 * scale.seconds_per_sample:.2f} ms a sample, "
+        f"and native work is {100 * scale.native_share:.0f} % of the fastest board's step"
     )
     expected = estimate_seconds(plan, scale.budget, scale.seconds_per_sample)
     slow = (

@@ -193,8 +193,11 @@ class Watch:
             present = (len(found.rounds), repr(state.waiting) if state else "")
             if present != seen:
                 moved, seen = time.monotonic(), present
-            elif time.monotonic() - moved > STILL_SECONDS:
-                raise DemoError(f"run {name}: nothing happened for {STILL_SECONDS:g} s: {_waits(state)}")
+                continue
+            gathering = state is not None and state.phase in ("gathering", "idle", "preparing")
+            limit = START_SECONDS if gathering else STILL_SECONDS
+            if time.monotonic() - moved > limit:
+                raise DemoError(f"run {name}: nothing happened for {limit:g} s: {_waits(state)}")
         return self._accounted(name, settings.evaluate)
 
     def _stuck(self, name: str, state: FleetState | None) -> None:
