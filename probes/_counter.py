@@ -86,7 +86,7 @@ class CounterSeries:
             self.track.flag(at, found.kind)
         since = at - self.track.nodes[-1].at
         if found.joules is None:
-            self._unknown(at, since)
+            self._unknown(at, since, slept if suspended else 0.0)
         else:
             self.track.advance(at, known=found.joules, covered=since)
         self._last, self._moved_at = sample, at
@@ -104,11 +104,11 @@ class CounterSeries:
         self.track.advance(sample.monotonic_seconds)
         self._last, self._moved_at = sample, sample.monotonic_seconds
 
-    def _unknown(self, at: float, since: float) -> None:
+    def _unknown(self, at: float, since: float, slept: float = 0.0) -> None:
         watts = self.track.recent_watts()
         if watts is None:
             self.track.flag(at, "gap-unfilled")
-        self.track.advance(at, filled=(watts or 0.0) * since)
+        self.track.advance(at, filled=(watts or 0.0) * since, slept=slept)
 
     def _stand_still(self, sample: Sample) -> None:
         """No node: the next step is spread over all the time since the last. Too long, and it is frozen."""

@@ -19,6 +19,7 @@ class Level:
     known_joules: float
     filled_joules: float  # assumed across gaps, at the watts beside the gap
     covered_seconds: float
+    slept_seconds: float  # of suspends, which CLOCK_MONOTONIC leaves out: never measured on the board
     sampling_variance: float  # of the trapezoid, in joules squared
     edge_seconds: float  # how far the reading may lie from the instant asked for
     flags: Mapping[str, int] = field(default_factory=dict)  # how often each thing has happened so far

@@ -42,14 +42,16 @@ class PowerSeries:
             return
         seconds = at - last.monotonic_seconds
         joules = (node.watts + watts) / 2 * seconds
-        slept = sample.boottime_seconds - last.boottime_seconds - seconds > SUSPEND_SECONDS
+        slept = sample.boottime_seconds - last.boottime_seconds - seconds
+        suspended = slept > SUSPEND_SECONDS
         gap = seconds > GAP_PERIODS * max(period_seconds, self.channel.window_seconds or 0.0)
-        if slept:
+        if suspended:
             self.track.flag(at, "suspend")
         if gap:
             self.track.flag(at, "gap")
-        if gap or (slept and not self.channel.counts_suspend):
-            self.track.advance(at, filled=joules, watts=watts)
+        own = suspended and not self.channel.counts_suspend
+        if gap or own:
+            self.track.advance(at, filled=joules, slept=slept if own else 0.0, watts=watts)
             return
         # A change of power at an unknown instant between two readings moves the area evenly within plus or
         # minus half of (change x interval).

@@ -118,7 +118,7 @@ class Roster:
         """The sums of one channel at an instant; exact where its reader can tell."""
         recalling = self._recalling.get(channel_id)
         if recalling is not None:
-            return Level(recalling.value_at(channel_id, at), 0.0, at, 0.0, 0.0)
+            return Level(recalling.value_at(channel_id, at), 0.0, at, 0.0, 0.0, 0.0)
         return self.series[channel_id].level(at)
 
     def periods(self) -> dict[str, float]:

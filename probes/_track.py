@@ -19,6 +19,7 @@ class Node(NamedTuple):
     known: float
     filled: float
     covered: float
+    slept: float
     variance: float
     watts: float | None
 
@@ -50,12 +51,13 @@ class Track:
         known: float = 0.0,
         filled: float = 0.0,
         covered: float = 0.0,
+        slept: float = 0.0,
         variance: float = 0.0,
         watts: float | None = None,
     ) -> None:
         """Add what happened since the last node; the first call only says where the sums start."""
         if not self.nodes:
-            self.append(Node(at, 0.0, 0.0, 0.0, 0.0, watts))
+            self.append(Node(at, 0.0, 0.0, 0.0, 0.0, 0.0, watts))
             return
         last = self.nodes[-1]
         self.append(
@@ -64,6 +66,7 @@ class Track:
                 last.known + known,
                 last.filled + filled,
                 last.covered + covered,
+                last.slept + slept,
                 last.variance + variance,
                 watts,
             )
@@ -108,7 +111,9 @@ class Track:
             beyond = at - last.at
             seen = min(max((seen_at or last.at) - last.at, 0.0), beyond)
             held = 0.0 if last.watts is None else last.watts * beyond
-            moved = Node(at, last.known, last.filled + held, last.covered + seen, last.variance, last.watts)
+            moved = Node(
+                at, last.known, last.filled + held, last.covered + seen, last.slept, last.variance, last.watts
+            )
             return self._level(moved, at, beyond - seen)
         index = bisect_right(self.nodes, at, key=lambda node: node.at)
         return self._level(*self._between(self.nodes[index - 1], self.nodes[index], at))
@@ -128,6 +133,7 @@ class Track:
             before.known + (after.known - before.known) * share,
             before.filled + (after.filled - before.filled) * share,
             before.covered + (after.covered - before.covered) * part,
+            before.slept + (after.slept - before.slept) * part,
             before.variance + (after.variance - before.variance) * part,
             None,
         )
@@ -143,6 +149,7 @@ class Track:
             node.known,
             node.filled,
             node.covered,
+            node.slept,
             node.variance,
             edge_seconds,
             {name: count for name, count in counts.items() if count},

@@ -20,6 +20,8 @@ def part(start: Mark, end: Mark, channel_id: str) -> tuple[float, float, float] 
         return None
     seconds = end.monotonic_seconds - start.monotonic_seconds
     covered = last.covered_seconds - first.covered_seconds
+    # Time asleep belongs to the window as well, and nothing on the board measured it.
+    seconds += last.slept_seconds - first.slept_seconds
     coverage = 1.0 if seconds == 0 else min(max(covered / seconds, 0.0), 1.0)
     if coverage > 1 - 1e-9:
         coverage = 1.0
