@@ -3,6 +3,7 @@
 A refusal names the allowed values. What a change does to the run is `wishes`'.
 """
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,6 +21,7 @@ from edged.controls import Reply, Request
 if TYPE_CHECKING:
     from coordinator.server import Server
 
+LOG = logging.getLogger(__name__)
 NO_RUN = "no run is going on; start one with `edged-coordinator run`"
 
 
@@ -33,6 +35,12 @@ def answer(server: "Server", request: Request) -> Reply:
         return structs.replace(_answer(server, request), id=request.id)
     except (RefusalError, RunError) as error:
         return Reply(request.id, False, str(error))
+    except Exception as error:
+        # Silence would look like an absent coordinator to whoever asks.
+        LOG.exception("a request of %s could not be answered", request.client)
+        text = f"{type(request.do).__name__}: {type(error).__name__}: {error}"
+        server.note(ev.Note("-", "internal_errors", text))
+        return Reply(request.id, False, f"a fault of the coordinator, its log has more: {text}")
 
 
 def _answer(server: "Server", request: Request) -> Reply:

@@ -122,7 +122,7 @@ class Execution:
         state = (rounds.state.run, msgspec.json.encode(rounds.state))
         if not self._saved(now, state):
             return False
-        if rounds.state.phase != "folding":
+        if self._merged_orders and rounds.state.phase != "folding":
             # The merge that these went into is durable now.
             for order in self._merged_orders:
                 self._server.store.checkpoints.update(order).unlink(missing_ok=True)

@@ -125,6 +125,8 @@ class Runs:
         LOG.warning("run %s goes on in round %d", run, state.round)
         self._server.rounds = Rounds(state, self._server.fleet, self._server.host)
         self._server.feed(ev.Restored(self._server.term, self._server.boot))
+        # Deadlines stand still until the broker is there.
+        self._server.feed(ev.OwnLink(False))
 
     def measure(self, effect: ev.Evaluate) -> list[Row]:
         """Have a version measured; rows of measurements that are skipped for it."""
@@ -196,6 +198,7 @@ class Runs:
         if found.pool_error and settings.evaluate:
             server.note(ev.Note("-", "unevaluated_runs", f"run {beginning.run}: {found.pool_error}"))
         server.feed(prepared)
+        server.feed(ev.OwnLink(server.link.status().stage == "up"))
 
 
 def _rehearsal(settings: RunSettings) -> ev.Prepared:

@@ -94,7 +94,11 @@ class Switchboard:
 
     def _compare(self, other: FleetState) -> None:
         server = self._server
-        if other.boot == server.boot or other.link != "up":
+        if other.boot == server.boot:
+            return
+        if other.link != "up":
+            # A former coordinator's last word stands where ours should.
+            server.herald.change()
             return
         text = (
             f"a coordinator on {other.host or 'an unnamed host'} (term {other.term}) serves this fleet, too"

@@ -158,7 +158,7 @@ class Board:
             self.phase, self.to_upload = "waiting", deque()
             self.say()
         elif isinstance(order, Attend | StandBy):
-            self.phase, self.order, self.done_seconds = "idle", None, None
+            self.phase, self.order, self.done_seconds, self.incoming = "idle", None, None, None
 
     def _begin_if_ready(self) -> None:
         if self.order is None or self.report is not None or self.done_seconds is not None:

@@ -138,126 +138,6 @@ def test_a_full_disk_holds_the_run_up_and_is_said(hall: Hall) -> None:
     assert all(row["accepted"] == 300 for row in hall.rows("round"))
 
 
-def test_weights_are_changed_while_the_run_goes_on(hall: Hall) -> None:
-    hall.add("a", "b", "c")
-    hall.start(rounds=6)
-    hall.until(lambda: len(hall.rows("round")) == 2)
-    reply = hall.ask(controls.SetWeights(w_e=0.5))
-    assert reply.ok
-    assert reply.data["w_t"] == 0.5
-    assert sum(reply.data["shares"].values()) == 300
-    hall.until(lambda: hall.server.rounds is not None and hall.server.rounds.state.round == reply.from_round)
-    decision = hall.rows("decision")[-1]
-    assert (decision["w_t"], decision["w_e"]) == (0.5, 0.5)
-    assert (hall.rows("round")[-1]["round"], hall.rows("round")[-1]["w_e"]) == (decision["round"] - 1, 0.0)
-    hall.until(hall.over)
-    control = next(row for row in hall.rows("control") if row["what"] == "weights")
-    assert control["who"] == "tester@bench"
-    assert control["from_round"] == reply.from_round
-
-
-@pytest.mark.parametrize(("w_e", "w_t"), [(1.5, None), (-0.1, None), (0.0, 0.0), (None, 2.0)])
-def test_weights_out_of_range_are_refused_with_the_range(
-    hall: Hall, w_e: float | None, w_t: float | None
-) -> None:
-    hall.add("a")
-    hall.start()
-    hall.until(lambda: hall.server.rounds is not None)
-    reply = hall.ask(controls.SetWeights(w_e, w_t))
-    assert not reply.ok
-    assert "between 0 and 1" in reply.text
-
-
-def test_without_a_run_changes_are_refused_and_questions_answered(hall: Hall) -> None:
-    hall.add("a")
-    hall.turn()
-    for action in (controls.SetWeights(0.5), controls.Pause(), controls.Stop(), controls.SetPolicy("equal")):
-        reply = hall.ask(action)
-        assert not reply.ok
-        assert "no run is going on" in reply.text
-    assert hall.ask(controls.GetStatus()).data["run"] is None
-    assert [row["board"] for row in hall.ask(controls.GetBoards()).data["boards"]] == ["a"]
-    assert hall.ask(controls.GetRuns()).data["runs"] == []
-    assert "no run yet" in hall.ask(controls.GetRounds()).text
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"task": "no-such-task"}, "no-such-task"),
-        ({"task": "/tmp/evil.py"}, "by name"),
-        ({"policy": "no-such-policy"}, "there are"),
-        ({"policy": "./evil.py"}, "by name"),
-        ({"policy_options": {"betta": 1}}, "betta"),
-        ({"w_t": 0.0, "w_e": 0.0}, "between 0 and 1"),
-        ({"regime": "bsp"}, "pma"),
-        ({"fixed_cost": "fitt"}, "none or fit"),
-    ],
-)
-def test_a_run_that_cannot_be_is_refused_at_once(hall: Hall, changes: dict[str, object], words: str) -> None:
-    reply = hall.start(**changes)
-    assert not reply.ok
-    assert words in reply.text
-
-
-def test_a_run_that_cannot_be_prepared_says_why(hall: Hall) -> None:
-    assert hall.start(options={"broken": True}).ok
-    hall.turn()
-    assert "broken" in hall.ask(controls.GetStatus()).data["failure"]
-    assert ("failed", {"run": "r1", "reason": "task digits has no option broken"}) in hall.followed
-    assert hall.start().ok
-
-
-def test_one_run_at_a_time_and_each_name_once(hall: Hall) -> None:
-    hall.add("a")
-    hall.start()
-    assert "r1 is not over" in hall.start(name="r2").text
-    hall.until(hall.over)
-    assert "another --name" in hall.start().text
-    assert hall.start(name="r2").ok
-
-
-def test_pause_stop_drain_and_forget(hall: Hall) -> None:
-    a, b = hall.add("a", "b")
-    hall.start(rounds=50)
-    hall.until(lambda: len(hall.rows("round")) == 1)
-    assert hall.ask(controls.Pause()).ok
-    assert "already" in hall.ask(controls.Pause()).text
-    hall.until(lambda: hall.server.rounds is not None and hall.server.rounds.state.phase == "paused")
-    assert hall.ask(controls.Drain("b")).ok
-    assert "no board x" in hall.ask(controls.Drain("x")).text
-    assert "connected" in hall.ask(controls.Forget("b")).text
-    number = len(hall.rows("round"))
-    assert hall.ask(controls.Resume()).ok
-    hall.until(lambda: len(hall.rows("round")) > number + 1)
-    assert hall.rows("round")[-1]["shares"] == {"a": 300}
-    b.link.close()
-    hall.boards.remove(b)
-    hall.turn()
-    assert hall.ask(controls.Forget("b")).ok
-    assert hall.broker.retained(hall.topics.of("birth", board="b")) is None
-    assert [row["board"] for row in hall.ask(controls.GetBoards()).data["boards"]] == ["a"]
-    assert hall.ask(controls.Stop()).ok
-    hall.until(hall.over)
-    assert hall.server.store.history.runs()[0]["reason"] == "stopped by tester@bench"
-    hall.until(lambda: a.phase == "idle")
-
-
-def test_another_policy_from_the_next_round_on(hall: Hall) -> None:
-    hall.add("a", "b", "c")
-    hall.start(rounds=6)
-    hall.until(lambda: len(hall.rows("round")) == 2)
-    assert "there are" in hall.ask(controls.SetPolicy("nonsense")).text
-    assert "by name" in hall.ask(controls.SetPolicy("/tmp/x.py")).text
-    reply = hall.ask(controls.SetPolicy("equal"))
-    assert reply.data["shares"] == {"a": 100, "b": 100, "c": 100}
-    hall.until(lambda: len(hall.rows("round")) == reply.from_round)
-    assert hall.rows("round")[-1]["shares"] == {"a": 100, "b": 100, "c": 100}
-    assert hall.ask(controls.SetPolicy("energy-only")).ok
-    hall.until(hall.over)
-    assert (hall.rows("decision")[-1]["w_t"], hall.rows("decision")[-1]["w_e"]) == (0.0, 1.0)
-
-
 def test_the_fleets_state_is_retained_and_the_will_says_lost(hall: Hall) -> None:
     hall.add("a")
     hall.turn()
@@ -290,3 +170,33 @@ def test_only_the_newest_models_and_the_last_stay(hall: Hall) -> None:
     hall.until(hall.over)
     assert hall.server.store.checkpoints.versions("r1") == ["r1.4", "r1.5", "r1.6"]
     assert list((hall.folder / "store" / "runs" / "r1" / "updates").iterdir()) == []
+
+
+def test_a_state_that_this_program_cannot_read_ends_its_run_and_not_the_service(hall: Hall) -> None:
+    hall.add("a", seconds_per_sample=1e6)
+    hall.start()
+    hall.until(lambda: hall.server.rounds is not None and hall.server.rounds.state.round == 1)
+    hall.server.store.save(state=("r1", b'{"run":"r1","phase":5}'))
+    hall.kill()
+    assert hall.server.rounds is None
+    assert "another version" in hall.server.store.history.runs()[0]["reason"]
+    assert hall.start(name="r2").ok
+
+
+def test_deadlines_stand_still_until_a_restarted_coordinator_finds_its_broker(hall: Hall) -> None:
+    (a,) = hall.add("a", seconds_per_sample=0.1)
+    hall.start()
+    hall.until(lambda: a.phase == "training")
+    hall.broker.stop()
+    hall.kill()
+    hall.turn(1000)
+    hall.broker.start()
+    hall.until(hall.over)
+    assert [row["status"] for row in hall.rows("board_round")] == ["accepted"] * 3
+
+
+def test_a_former_coordinators_last_word_is_replaced(hall: Hall) -> None:
+    hall.turn()
+    topic = hall.topics.of("fleet")
+    hall.operator.publish(topic, encode(FleetState("former", 1, "lost", "lab")), retain=True)
+    hall.until(lambda: decode(FleetState, hall.broker.retained(topic) or b"").boot == hall.server.boot, 2)
