@@ -16,8 +16,8 @@ from typing import Any, cast, get_args
 from msgspec import Struct
 
 from edged import events, link, messages, work
+from edged.board import Board, Cue
 from edged.child import Died, Said
-from edged.cues import Board, Cue
 from edged.hands import Hands, Plan, UpdateReady
 from edged.messages import MessageError, decode
 from edged.notify import Notify
@@ -120,6 +120,8 @@ class Agent:
             self.counters["stray_orders"] += 1
         if found.cue is Cue.STRAY or found.board.phase is not self.board.phase:
             log.info("%s -> %s: %s", self.board.phase.value, found.board.phase.value, found.reason)
+        if found.cue in {Cue.RIVAL, Cue.ALONE}:
+            log.warning("%s", found.reason)
         self.board = found.board
         self._hands.carry_out(found, self.counters, now, at_seconds)
 

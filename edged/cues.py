@@ -3,11 +3,9 @@
 Pure. Every guard of the state machine stands here; what follows from a cue stands in the table of `state`.
 """
 
-from enum import Enum
 from typing import Any
 
-from msgspec import Struct
-
+from edged.board import FIRST_WANT_SECONDS, Board, Cue
 from edged.events import (
     Alive,
     Began,
@@ -27,99 +25,15 @@ from edged.events import (
     Progress,
     Tick,
 )
-from edged.messages import Abort, Accepted, Attend, Birth, Grant, Refused, StandBy, Train
+from edged.messages import Abort, Accepted, Attend, Grant, Refused, StandBy, Train
 from edged.orders import fault, misaddressed
 
 HEARTBEAT_SECONDS = 10.0
 PROGRESS_SECONDS = 2.0
 CHUNKS_BETWEEN_STATES = 16
-FIRST_WANT_SECONDS = 1.0
 LONGEST_WANT_SECONDS = 32.0
 ALONE_SECONDS = 120.0
 PAST_ORDERS_KEPT = 64
-
-
-class Board(Struct, frozen=True):
-    """All that the decisions rest on."""
-
-    board: str
-    boot: str
-    phase: Phase = Phase.IDLE
-    order: Train | Attend | None = None
-    term: int = 0
-    up: bool = False
-    connection: int = 0
-    can: Inventory | None = None
-    models: tuple[tuple[str, str], ...] = ()  # version and sha256 on disk, oldest first
-    chunks_held: int = 0
-    samples_done: int = 0
-    computing: bool = False
-    abandoned: str | None = None
-    reason: str = ""
-    past: tuple[str, ...] = ()
-    alive_at: float = 0.0  # last sign of life of the order's training
-    quiet_since: float = 0.0  # last new chunk, or last want
-    patience: float = FIRST_WANT_SECONDS
-    said_at: float = 0.0
-    said_samples: int = 0
-    rival: Birth | None = None
-    rival_at: float = 0.0
-
-    @property
-    def order_id(self) -> str:
-        """The active order's id, "" without one."""
-        return self.order.order if self.order else ""
-
-    @property
-    def part(self) -> str | None:
-        """Which part of the order's time runs now (messages.PARTS); None when nothing is charged."""
-        return "compute" if self.computing else _PART_OF[self.phase]
-
-
-_PART_OF = {
-    Phase.IDLE: None,
-    Phase.FETCHING: "communication",
-    Phase.TRAINING: "overhead",
-    Phase.UPLOADING: "communication",
-    Phase.WAITING: "wait",
-}
-
-
-class Cue(str, Enum):
-    """What an event means to this board now."""
-
-    FETCH = "a new order, its model is not here"
-    TRAIN = "a new order, its model is here"
-    ATTEND = "a new order without samples"
-    UNFIT = "a new order that this board cannot train"
-    STAND_BY = "no more orders for now"
-    RIVAL = "a second board with this id"
-    LEAVE = "this process is asked to end"
-    AGAIN = "an order or stand-by that is known already"
-    STRAY = "an order that is not to be followed"
-    ABORT = "the active order is called off"
-    REFUSED = "the active order's update does not count"
-    ACCEPTED = "the active order's update is safe"
-    GRANT = "leave to upload"
-    CHUNK = "a model chunk"
-    CHUNKS = "enough model chunks to tell"
-    SILENCE = "no model chunk for a while"
-    MODEL_READY = "the model is here"
-    MODEL_FAILED = "the model cannot be had"
-    ALIVE = "the training goes on"
-    BEGAN = "the compute window opened"
-    ENDED = "the compute window closed"
-    DESCRIBED = "the update can be uploaded"
-    BROKE = "the training failed"
-    HUNG = "the training gave no sign for as long as the order allows"
-    UP = "the link is up"
-    DOWN = "the link is down"
-    STOCK = "what can be trained is known"
-    OVERWRITTEN = "the own birth was overwritten, and nobody else is there"
-    RIVAL_AGAIN = "the second board is still there"
-    ALONE = "the second board is gone"
-    HEARTBEAT = "time to say the state"
-    NOTHING = "nothing follows"
 
 
 Reading = tuple[Cue, dict[str, Any], str]
@@ -208,21 +122,30 @@ def _fresh(board: Board, order: Train | Attend | None, reason: str) -> dict[str,
 
 
 def _read_foreign(board: Board, event: Foreign, now: float) -> Reading:
-    rival = event.birth
-    # What the broker kept from before our first connection is our own process before this one; a will or a
-    # farewell is a process that ended.
-    if rival is not None and rival.boot == board.boot:
+    """Whether somebody else lives under this id. A broker throws one of two such clients out and keeps
+    the will of the other, so mostly all that is seen is a retained word at the own return. One alone may
+    be the process before this one, or what a broker's older disk remembers; the same boot with a later
+    connection is neither."""
+    seen = event.birth
+    if seen is None:
+        old = event.retained and board.connection < 1
+        return (Cue.NOTHING if old else Cue.OVERWRITTEN), {}, ""
+    if seen.boot == board.boot:
         return Cue.NOTHING, {}, ""
-    if event.retained and board.connection < 1:
-        return Cue.NOTHING, {}, ""
-    if rival is None or rival.link in {"lost", "closed"}:
+    if event.retained:
+        before, changes = board.sighted, {"sighted": (seen.boot, seen.conn)}
+        came_back = before is not None and before[0] == seen.boot and before[1] < seen.conn
+        if seen.link == "closed" or not (came_back or board.rival):
+            return Cue.NOTHING, changes, ""
+    elif seen.link in {"lost", "closed"}:
         return Cue.OVERWRITTEN, {}, ""
-    changes = {"rival": rival, "rival_at": now}
+    else:
+        changes = {"sighted": (seen.boot, seen.conn)}
     if board.rival:
-        return Cue.RIVAL_AGAIN, changes, ""
-    place = f"{rival.host or 'a nameless host'} at {rival.address or 'an unknown address'}"
+        return Cue.RIVAL_AGAIN, {**changes, "rival": seen, "rival_at": now}, ""
+    place = f"{seen.host or 'a nameless host'} at {seen.address or 'an unknown address'}"
     reason = f"duplicate id: {board.board} is also {place}"
-    return Cue.RIVAL, _gone(board, reason) | changes, reason
+    return Cue.RIVAL, {**_gone(board, reason), **changes, "rival": seen, "rival_at": now}, reason
 
 
 def _read_tick(board: Board, now: float) -> Reading:

@@ -14,10 +14,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from edged import events, work
+from edged.board import Board
 from edged.books import Books, Metering
 from edged.cargo import Cargo
 from edged.child import Child
-from edged.cues import Board
 from edged.events import Act, Effect, Phase
 from edged.messages import Manifest, Report, Train
 from edged.state import Step

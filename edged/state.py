@@ -8,7 +8,8 @@ that is not in the table cannot happen, and says so. docs/board-states.md is dra
 from msgspec import Struct
 from msgspec.structs import replace
 
-from edged.cues import Board, Cue, read
+from edged.board import Board, Cue
+from edged.cues import read
 from edged.events import Act, Effect, Event, Phase
 from edged.messages import Grant
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from edged import vitals
-from edged.cues import Board
+from edged.board import Board
 from edged.identity import Identity
 from edged.link import Announcement, Link, LinkState, OutboxFullError, PacketTooLargeError
 from edged.messages import Birth, Power, Report, State, Want, encode

@@ -19,7 +19,12 @@ PACKAGES = ("probes", "edged", "coordinator")
 PURE = (
     "edged/messages.py",
     "edged/topics.py",
+    "edged/events.py",
+    "edged/orders.py",
+    "edged/board.py",
+    "edged/cues.py",
     "edged/state.py",
+    "edged/ledger.py",
     "edged/schedule.py",
     "coordinator/rounds.py",
     "coordinator/controller",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from edged import events as e
-from edged.cues import Board, Cue
+from edged.board import Board, Cue
 from edged.events import Act, Phase
 from edged.messages import (
     Abort,
@@ -333,29 +333,45 @@ def test_the_second_board_is_forgotten_after_two_connected_minutes_without_it() 
     assert player.feed(order()).cue is Cue.FETCH
 
 
+@pytest.mark.parametrize("link", ["up", "duplicate"])
+def test_a_foreign_birth_while_connected_is_a_rivals(link: str) -> None:
+    assert Player().feed(e.Foreign(birth("other", link), retained=False)).cue is Cue.RIVAL
+
+
+def test_what_the_broker_kept_may_be_the_process_before_this_one() -> None:
+    """Or what a broker that was restarted remembers from its disk: the same word again is no news."""
+    player = Player()
+    player.board = Board("pi4", "mine")
+    for connection in (1, 2, 3):
+        assert player.feed(e.Foreign(birth("before", "up"), retained=True)).cue is Cue.NOTHING
+        player.feed(e.LinkUp(connection))
+        player.feed(e.LinkDown())
+    assert player.board.rival is None
+
+
 @pytest.mark.parametrize(
-    ("connection", "retained", "boot", "link", "rival"),
-    [
-        (0, True, "other", "up", False),  # our own process before this one
-        (1, True, "other", "up", True),  # it was published while we were away
-        (1, False, "other", "up", True),
-        (1, False, "other", "duplicate", True),
-        (1, False, "other", "lost", False),  # its will: it is gone
-        (1, False, "other", "closed", False),
-        (1, False, "mine", "up", False),
-        (0, True, "other", "lost", False),
-    ],
+    ("link", "rival"), [("up", True), ("duplicate", True), ("lost", True), ("closed", False)]
 )
-def test_whose_birth_is_a_rivals(connection: int, retained: bool, boot: str, link: str, rival: bool) -> None:
-    board = replace(Board("pi4", "mine"), connection=connection, up=True)
-    found = step(board, e.Foreign(birth(boot, link), retained), 1.0)
-    assert (found.board.rival is not None) is rival
+def test_a_foreign_boot_that_came_back_meanwhile_is_a_rivals(link: str, rival: bool) -> None:
+    """Its will is kept because this board's return threw it out; a farewell is a process that ended."""
+    player = Player()
+    player.feed(e.LinkDown())
+    player.feed(e.Foreign(replace(birth("other", "lost"), conn=1), retained=True))
+    player.feed(e.LinkUp(2))
+    player.feed(e.LinkDown())
+    found = player.feed(e.Foreign(replace(birth("other", link), conn=2), retained=True))
+    assert (found.cue is Cue.RIVAL) is rival
+    assert player.feed(e.LinkUp(3)).board.rival is (player.board.rival if rival else None)
+
+
+def test_the_own_words_are_nobody_elses() -> None:
+    for retained in (True, False):
+        assert Player().feed(e.Foreign(birth("mine"), retained)).cue is Cue.NOTHING
 
 
 @pytest.mark.parametrize("written", [None, birth("other", "lost"), birth("other", "closed")])
 def test_a_birth_that_was_overwritten_is_said_again(written: Birth | None) -> None:
     assert Player().acts(e.Foreign(written, retained=False)) == [Act.BIRTH]
-    assert Player().acts(e.Foreign(written, retained=True)) == [Act.BIRTH]
     assert step(Board("pi4", "mine"), e.Foreign(written, retained=True), 1.0).cue is Cue.NOTHING
 
 
