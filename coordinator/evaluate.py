@@ -5,6 +5,7 @@ order, and ends with its input. Torch and task files are loaded here only; one t
 """
 
 import contextlib
+import math
 import os
 import sys
 import time
@@ -24,7 +25,7 @@ NICE = 10
 
 
 class Prepare(Struct, frozen=True, tag_field="do", tag="prepare"):
-    """Find the task, check its options, look at the pool (path None: not here), write version 0 to `target`."""
+    """Find the task, check its options, look at the pool (path None: none), write version 0 to `target`."""
 
     id: int
     task: str
@@ -68,11 +69,12 @@ class Foundation(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """To the question of this id: one of the results, or why there is none."""
+    """To the question of this id: one of the results, or why there is none. A figure that is not finite, as
+    of a model that diverged, is None."""
 
     id: int
     foundation: Foundation | None = None
-    figures: dict[str, float] | None = None
+    figures: dict[str, float | None] | None = None
     seconds: float = 0.0
     error: str = ""
 
@@ -97,7 +99,7 @@ class Bench:
         except Exception as error:
             return Answer(question.id, error=f"task {question.task}: {type(error).__name__}: {error}")
 
-    def _measure(self, question: Measure) -> dict[str, float]:
+    def _measure(self, question: Measure) -> dict[str, float | None]:
         key = (question.task, question.path or "", msgspec.json.encode(question.options))
         if self._key != key or self._loaded is None:
             self._loaded = self._key = None
@@ -107,9 +109,8 @@ class Bench:
         task, options, data = self._loaded
         model = task.model(options, 0)
         model.load_state_dict(weights.load_torch(Path(question.model)))
-        return {
-            name: float(value) for name, value in task.evaluate(model, data, question.max_samples).items()
-        }
+        found = task.evaluate(model, data, question.max_samples)
+        return {name: float(value) if math.isfinite(value) else None for name, value in found.items()}
 
 
 class MissingPoolError(ValueError):

@@ -95,7 +95,7 @@ class Evaluations:
         if len(self._measures) > MOST_OPEN:
             _, old_run, old_round, old_version = self._measures.pop(0)
             why = f"skipped: evaluation takes longer than the rounds ({MOST_OPEN} were waiting)"
-            skipped.append(_row(old_run, old_round, old_version, error=why))
+            skipped.append(_row(old_run, old_round, old_version, {"error": why}))
         self._go_on()
         return skipped
 
@@ -109,8 +109,8 @@ class Evaluations:
         if isinstance(about, Beginning):
             return about
         run, round_number, version = about
-        figures = answer.figures or {}
-        return _row(run, round_number, version, error=answer.error, seconds=answer.seconds, **figures)
+        figures = {**(answer.figures or {}), "error": answer.error, "seconds": answer.seconds}
+        return _row(run, round_number, version, figures)
 
     def _next(self) -> int:
         self._number += 1
@@ -128,5 +128,6 @@ class Evaluations:
             self._ask(self._present[0])
 
 
-def _row(run: str, round_number: int, version: str, **figures: Any) -> Row:
-    return Row(run, "evaluation", {"run": run, "round": round_number, "version": version, **figures})
+def _row(run: str, round_number: int, version: str, figures: dict[str, Any]) -> Row:
+    # Figures are named by a task: they must not take the place of the row's own keys.
+    return Row(run, "evaluation", {**figures, "run": run, "round": round_number, "version": version})

@@ -62,12 +62,12 @@ class History:
         row = self._connection.execute("SELECT run FROM runs ORDER BY at DESC, rowid DESC LIMIT 1").fetchone()
         return row[0] if row else None
 
-    def unfinished_run(self) -> str | None:
-        """The newest run that has a state and has not ended."""
-        row = self._connection.execute(
-            "SELECT run FROM runs JOIN states USING (run) WHERE ended IS NULL ORDER BY runs.at DESC LIMIT 1"
-        ).fetchone()
-        return row[0] if row else None
+    def unfinished_runs(self) -> list[str]:
+        """Runs that have not ended, newest first."""
+        rows = self._connection.execute(
+            "SELECT run FROM runs WHERE ended IS NULL ORDER BY at DESC, rowid DESC"
+        )
+        return [run for (run,) in rows]
 
     def known(self, run: str) -> bool:
         """True for the name of a run in the store."""

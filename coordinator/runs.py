@@ -4,6 +4,7 @@ What happens within it is `rounds`'. Here stands also which of its model files m
 """
 
 import logging
+import re
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -104,14 +105,20 @@ class Runs:
             self._server.tell("failed", {"run": beginning.run, "reason": str(error)})
         self._server.herald.change()
 
-    def resume(self, now: float) -> None:
-        """Take up the newest run that is not over, where the store left it."""
+    def resume(self) -> None:
+        """Take up the newest run that is not over, where the store left it; what else is open is ended."""
         store = self._server.store
-        run = store.history.unfinished_run()
-        if run is None:
-            return
-        text = store.history.state(run)
-        assert text is not None
+        for run in store.history.unfinished_runs():
+            text = store.history.state(run)
+            if text is None:
+                store.end_run(run, "the coordinator ended before it began", False)
+            elif self._server.rounds is not None:
+                store.end_run(run, f"run {self._server.rounds.state.run} took its place", False)
+            else:
+                self._resume(run, text)
+
+    def _resume(self, run: str, text: bytes) -> None:
+        store = self._server.store
         try:
             state = msgspec.json.decode(text, type=RunState)
         except msgspec.DecodeError as error:
@@ -119,9 +126,11 @@ class Runs:
             LOG.error("run %s cannot be taken up again: %s", run, reason)
             store.end_run(run, reason, False)
             return
+        if state.phase == "done":
+            store.end_run(run, state.reason, state.accepted >= state.target)
+            return
         s = state.settings
-        source = store.history.task_source(run) or s.task
-        self._sources[run] = Source(source, s.options, s.pool)
+        self._sources[run] = Source(store.history.task_source(run) or s.task, s.options, s.pool)
         LOG.warning("run %s goes on in round %d", run, state.round)
         self._server.rounds = Rounds(state, self._server.fleet, self._server.host)
         self._server.feed(ev.Restored(self._server.term, self._server.boot))
@@ -209,7 +218,5 @@ def _rehearsal(settings: RunSettings) -> ev.Prepared:
 
 def _name(task: str) -> str:
     stem = task.rpartition("/")[2].removesuffix(".py").lower()
-    stem = (
-        "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in stem).strip("-_") or "run"
-    )
+    stem = re.sub(r"[^a-z0-9_-]", "-", stem).strip("-_") or "run"
     return f"{stem[:40]}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"

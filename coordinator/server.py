@@ -108,7 +108,7 @@ class Server:
 
     def start(self) -> None:
         """Take up an unfinished run and connect, in the background."""
-        self.runs.resume(self.now)
+        self.runs.resume()
         for name in SUBSCRIPTIONS:
             self.link.subscribe(self.topics.filter(name), 0 if name == "power" else 1)
         self.link.start()

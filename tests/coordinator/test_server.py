@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from edged import controls
-from edged.messages import FleetState, decode, encode
+from edged.messages import Energy, FleetState, Report, Steady, decode, encode
 from edged.weights import arrays
 from tests.coordinator.hall import Hall
 
@@ -200,3 +201,52 @@ def test_a_former_coordinators_last_word_is_replaced(hall: Hall) -> None:
     topic = hall.topics.of("fleet")
     hall.operator.publish(topic, encode(FleetState("former", 1, "lost", "lab")), retain=True)
     hall.until(lambda: decode(FleetState, hall.broker.retained(topic) or b"").boot == hall.server.boot, 2)
+
+
+def test_what_a_kill_left_half_begun_or_half_ended_is_put_in_order(hall: Hall) -> None:
+    hall.add("a")
+    hall.start(rounds=1)
+    hall.until(hall.over)
+    store = hall.server.store
+    store._connection.execute("UPDATE runs SET ended = NULL, complete = NULL, reason = ''")
+    store.add_run("r0", controls.RunSettings("digits", "digits", 1, 1), "h")
+    hall.kill()
+    assert hall.server.rounds is None
+    ended = {row["run"]: (row["complete"], row["reason"]) for row in hall.server.store.history.runs()}
+    assert ended["r1"] == (True, "all 300 samples are accepted")
+    assert ended["r0"] == (False, "the coordinator ended before it began")
+
+
+def test_a_merge_that_fails_pauses_the_run_and_resuming_tries_again(hall: Hall) -> None:
+    hall.add("a", "b")
+    hall.start()
+    hall.until(lambda: hall.server.rounds is not None and hall.server.rounds.state.round == 1)
+    in_the_way = hall.server.store.checkpoints.model("r1.1")
+    in_the_way.mkdir()
+    hall.until(lambda: hall.server.rounds is not None and hall.server.rounds.state.paused)
+    assert "could not be merged" in hall.ask(controls.GetStatus()).data["fleet"]["reason"]
+    in_the_way.rmdir()
+    assert hall.ask(controls.Resume()).ok
+    hall.until(hall.over)
+    assert all(row["accepted"] == 300 for row in hall.rows("round"))
+
+
+def test_absurd_but_finite_figures_do_not_spoil_the_stored_state(hall: Hall) -> None:
+    _, liar = hall.add("a", "b")
+    publish = liar.publish
+
+    def lie(route: str, payload: bytes, **fields: str | int) -> None:
+        if route == "report":
+            huge = Energy(1e308, basis="measured", uncertainty_joules=1e308)
+            report = structs.replace(decode(Report, payload), energy=huge, loss_sum=1e308)
+            payload = encode(structs.replace(report, steady=Steady(1, 1e-300, 1e308)))
+        publish(route, payload, **fields)
+
+    liar.publish = lie  # type: ignore[method-assign]
+    hall.start(w_t=0.5, w_e=0.5, rounds=5)
+    hall.until(lambda: len(hall.rows("round")) == 3)
+    hall.kill()
+    assert hall.server.rounds is not None
+    hall.until(hall.over)
+    assert "internal_errors" not in hall.odd()
+    assert sum(row["accepted"] for row in hall.rows("round")) == 1500

@@ -55,7 +55,7 @@ def test_rows_and_state_come_back(store: Store) -> None:
     (run,) = history.runs()
     assert run["rounds"] == 1
     assert run["settings"]["task"] == "digits"
-    assert history.unfinished_run() == "r1"
+    assert history.unfinished_runs() == ["r1"]
 
 
 def test_a_row_that_comes_twice_is_one_row(store: Store) -> None:
@@ -72,7 +72,7 @@ def test_a_finished_run_is_not_resumed(store: Store) -> None:
     store.add_run("r1", SETTINGS, "h", "t.py")
     store.save(state=("r1", b"{}"))
     store.end_run("r1", "all rounds done", True)
-    assert store.history.unfinished_run() is None
+    assert store.history.unfinished_runs() == []
     assert store.history.runs()[0]["complete"] is True
 
 
