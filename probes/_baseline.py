@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Protocol
 
 from probes import Context
-from probes._energy import Mark, MarkError
+from probes._energy import Level, Mark, MarkError
 from probes._files import Trouble, entries, text
-from probes._track import Track
 
 IDLE_SECONDS = 30.0  # shorter stretches say nothing
 MEAN_SECONDS = 5.0
 LAPSE_SECONDS = 86400.0
+
+
+class Levels(Protocol):
+    """A channel's sums over time."""
+
+    def level(self, at: float) -> Level | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +38,21 @@ class Baseline:
         return self.watts if holds and self.channel_ids == tuple(channel_ids) else None
 
 
-def baseline(start: Mark, end: Mark, tracks: Sequence[Track], under: tuple[str, ...]) -> Baseline:
+def baseline(start: Mark, end: Mark, series: Sequence[Levels], under: tuple[str, ...]) -> Baseline:
     """The median of 5 s means: a short wake-up does not count. Raises MarkError where it cannot serve."""
     seconds = end.monotonic_seconds - start.monotonic_seconds
     if seconds < IDLE_SECONDS:
         raise MarkError(
             f"{seconds:.1f} s are too short for an idle baseline: {IDLE_SECONDS:.0f} s are needed"
         )
-    if not tracks:
+    if not series:
         raise MarkError("no idle baseline: nothing measures here")
     means = []
     for place in range(int(seconds // MEAN_SECONDS)):
-        edges = [start.monotonic_seconds + MEAN_SECONDS * one for one in (place, place + 1)]
+        edges = [start.monotonic_seconds + MEAN_SECONDS * k for k in (place, place + 1)]
         total = 0.0
-        for track in tracks:
-            first, last = track.level(edges[0]), track.level(edges[1])
+        for one in series:
+            first, last = one.level(edges[0]), one.level(edges[1])
             if first is None or last is None:
                 raise MarkError("no idle baseline: a channel was not read in that stretch")
             if last.covered_seconds - first.covered_seconds < 0.95 * MEAN_SECONDS:

@@ -139,6 +139,8 @@ def _rank(channel: Channel, opted_in: bool) -> tuple[float | None, str]:
         return 0, "this board is emulated: real sensors here would measure another machine"
     if channel.basis == "estimated":
         return 9, "nothing measures here: a model of the board stands in"
+    if channel.basis == "calibrated" and channel.scope == "wall":
+        return 1.5, "scaled to what a wall meter once said of this board"
     if channel.meter_id is not None or channel.scope == "wall":
         return 1, "the configured meter sees everything the board draws"
     if channel.scope == "dc_in" and channel.relative_uncertainty < LOOSE:

@@ -95,6 +95,10 @@ class CounterSeries:
         seen = None if self._last is None or self.status == "frozen" else self._last.monotonic_seconds
         return delayed(self.track.level(at, seen), self._last)
 
+    def known_joules(self) -> float | None:
+        """Since the first reading; None before it."""
+        return self.track.nodes[-1].known if self.track.nodes else None
+
     def watts(self) -> float | None:
         """Mean over about the last second."""
         return self.track.recent_watts()

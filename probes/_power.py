@@ -61,6 +61,10 @@ class PowerSeries:
     def level(self, at: float) -> Level | None:
         return delayed(self.track.level(at), self._last)
 
+    def known_joules(self) -> float | None:
+        """Since the first reading; None before it."""
+        return self.track.nodes[-1].known if self.track.nodes else None
+
     def watts(self) -> float | None:
         """Mean over about the last second; the reading itself where there is only one."""
         if len(self.track.nodes) == 1:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from probes import Channel, Context, Cost, Finding, Probe, Recalling, Sample, Status
+from probes._calibration import Calibration, Scaled, parse
 from probes._choice import Choice, Preferences, Seen, choose, scope_of
 from probes._counter import CounterSeries
 from probes._detect import Detector
@@ -14,6 +15,7 @@ from probes._energy import Level
 from probes._mirror import Mirrors
 from probes._power import PowerSeries
 from probes._sampler import Sampler, Source
+from probes._settings import SettingError
 
 HEARTBEAT_SECONDS = 30.0  # a counter is read at least this often
 SLOWEST_POWER_SECONDS = 1.0
@@ -49,16 +51,17 @@ class Roster:
         self._detector = Detector(probes, context, options.detect_seconds, options.hang_seconds)
         self._recalling: dict[str, Recalling] = {}
         self.lock = threading.RLock()
-        self.series: dict[str, CounterSeries | PowerSeries] = {}
+        self.series: dict[str, CounterSeries | PowerSeries | Scaled] = {}
         self.findings: list[Finding] = []
         self.choice = Choice((), None, None, "the meter has not looked yet")
         self.run_scope: str | None = None
         self.mirrors = Mirrors()
+        self._calibrations, self._fault = _calibrations(context)
         self.sampler = Sampler(context.clock, self._take, options.hang_seconds)
 
     def look(self) -> None:
         """Search: open what is new, and again what could not be read and now can."""
-        findings: list[Finding] = []
+        findings: list[Finding] = [self._fault] if self._fault is not None else []
         for probe, mine in self._detector.detect():
             findings += mine
             able = [one.channel for one in mine if one.channel is not None and one.status == "ok"]
@@ -122,11 +125,13 @@ class Roster:
         return self.series[channel_id].level(at)
 
     def periods(self) -> dict[str, float]:
-        return {
+        periods = {
             name: source.period_seconds
             for source in list(self.sampler.sources)
             for name in source.reader.channel_ids
         }
+        scaled = [one.channel for one in self.series.values() if isinstance(one, Scaled)]
+        return periods | {one.id: periods.get(one.contains[0], 0.0) for one in scaled}
 
     def patience(self, source: Source) -> float:
         """How long a mark waits for one reader: a dear one only where the headline needs it."""
@@ -153,7 +158,7 @@ class Roster:
                 self.mirrors.see(samples)
             for sample in samples:
                 series = self.series.get(sample.channel_id)
-                if series is not None:
+                if series is not None and not isinstance(series, Scaled):
                     series.add(sample, period_seconds)
 
     def _open(self, probe: Probe, channels: Sequence[Channel]) -> None:
@@ -171,7 +176,11 @@ class Roster:
             for channel in channels:
                 if channel.id not in self.series:
                     kind = PowerSeries if channel.kind == "power" else CounterSeries
-                    self.series[channel.id] = kind(channel, self._options.history_seconds)
+                    series = kind(channel, self._options.history_seconds)
+                    self.series[channel.id] = series
+                    if channel.id in self._calibrations:
+                        scaled = Scaled(series, self._calibrations[channel.id])
+                        self.series[scaled.channel.id] = scaled
         for reader in probe.open(self._context, channels):
             mine = [channel for channel in channels if channel.id in reader.channel_ids]
             if isinstance(reader, Recalling):
@@ -191,3 +200,11 @@ class Roster:
             elif channel.range_joules is not None and channel.max_watts is not None:
                 periods.append(channel.range_joules / (4 * channel.max_watts))
         return min(periods)
+
+
+def _calibrations(context: Context) -> tuple[dict[str, Calibration], Finding | None]:
+    """Those of the configuration; one that cannot be used is shown and stops no sensor."""
+    try:
+        return parse(context.options), None
+    except SettingError as error:
+        return {}, Finding("calibration", "invalid", str(error))

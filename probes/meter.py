@@ -154,7 +154,6 @@ class Meter:
             for name, series in roster.series.items():
                 channel = series.channel
                 ok = series.status == "ok"
-                last = series.track.nodes[-1] if series.track.nodes else None
                 shown.append(
                     LiveChannel(
                         channel_id=name,
@@ -163,7 +162,7 @@ class Meter:
                         status=series.status,
                         reason=series.reason,
                         watts=roster.watts(name) if ok else None,
-                        joules=None if last is None else last.known,
+                        joules=series.known_joules(),
                         headline=name in choice.channel_ids,
                     )
                 )
@@ -196,8 +195,8 @@ class Meter:
         Raises MarkError where it cannot serve.
         """
         with self._roster.lock:
-            tracks = [self._roster.series[name].track for name in start.headline]
-            self._baseline = baseline(start, end, tracks, conditions(self._context))
+            series = [self._roster.series[name] for name in start.headline]
+            self._baseline = baseline(start, end, series, conditions(self._context))
             return self._baseline
 
     def look_again(self) -> None:
