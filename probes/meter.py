@@ -6,7 +6,7 @@ It decides nothing about sensors (the probes do) and keeps no file. One thread s
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from probes import Context, Probe, load_all
 from probes._baseline import Baseline, baseline, conditions
@@ -184,6 +184,10 @@ class Meter:
         """Every channel and every place looked at, with its part in the headline or why it has none."""
         with self._roster.lock:
             return listing(self._roster.findings, self._roster.seen(), self._roster.choice)
+
+    def options_of(self, probe: str) -> Mapping[str, object]:
+        """The `[energy.X]` table that a probe was given."""
+        return self._context.options.get(probe, {})
 
     def new_run(self) -> None:
         """A run begins: choose the headline afresh; a later change of its scope is flagged."""
