@@ -6,13 +6,16 @@ all the same, because honest ones have none.
 
 from __future__ import annotations
 
+import bz2
+import functools
 import gzip
+import lzma
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import IO, NamedTuple, cast
 
 from edged.tasks._contract import PoolError
 
@@ -23,6 +26,9 @@ MAX_RATIO = 200
 """Text compresses up to some 20 times; a thousand is a bomb."""
 SMALL_BYTES = 1 << 20
 """Below this a high ratio does no harm (a file of zeros in a test)."""
+
+_ZIP_FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+_TAR_FAULTS = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
 class Member(NamedTuple):
@@ -48,7 +54,7 @@ def members(source: Path, wanted: Callable[[str], bool] = lambda name: True) -> 
     elif _is_tar(source):
         yield from _bounded(source, _tar(source, wanted))
     else:
-        yield Member(source.name, str(source), source.stat().st_size, source.read_bytes)
+        yield Member(source.name, str(source), source.stat().st_size, _sound(source, source.read_bytes))
 
 
 def magic(source: Path, count: int = 8) -> bytes:
@@ -73,7 +79,7 @@ def _folder(source: Path, wanted: Callable[[str], bool]) -> Iterator[Member]:
     for path in sorted(source.rglob("*")):
         name = path.relative_to(source).as_posix()
         if wanted(name) and path.is_file():
-            yield Member(name, str(path), path.stat().st_size, path.read_bytes)
+            yield Member(name, str(path), path.stat().st_size, _sound(path, path.read_bytes))
 
 
 def _zip(source: Path, wanted: Callable[[str], bool]) -> Iterator[Member]:
@@ -87,35 +93,76 @@ def _zip(source: Path, wanted: Callable[[str], bool]) -> Iterator[Member]:
                     grows = f"{info.compress_size} to {info.file_size} bytes"
                     raise PoolError(f"{source}: {info.filename} grows from {grows}, refused as a zip bomb")
                 shown = f"{source}: {info.filename}"
-                yield Member(info.filename, shown, info.file_size, lambda info=info: archive.read(info))  # type: ignore[misc]
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+                read = _sound(source, functools.partial(archive.read, info))
+                yield Member(info.filename, shown, info.file_size, read)
+    except _ZIP_FAULTS as error:
         raise PoolError(f"{source}: not a sound zip file: {error}") from None
+
+
+class _Tail:
+    """A stream that remembers its last bytes: a whole tar ends in zeros, a truncated one does not."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.stream = stream
+        self.bytes = 0
+        self.last = b""
+
+    def read(self, size: int) -> bytes:
+        chunk = self.stream.read(size)
+        self.bytes += len(chunk)
+        self.last = chunk[-512:] or self.last
+        return chunk
 
 
 def _tar(source: Path, wanted: Callable[[str], bool]) -> Iterator[Member]:
     # A stream: tar.gz has no index, and jumping about in it decompresses it over and over.
     limit = max(SMALL_BYTES, MAX_RATIO * source.stat().st_size)
     try:
-        with tarfile.open(source, "r|*") as archive:
-            for info in archive:
-                _expect_inside(source, info.name)
-                if info.issym() or info.islnk():
-                    raise PoolError(f"{source}: {info.name} is a link, refused")
-                if archive.offset > limit:
-                    raise PoolError(f"{source}: grows more than {MAX_RATIO} times, refused as a bomb")
-                if info.isfile() and wanted(info.name):
-                    file = archive.extractfile(info)
+        with _unpacked(source) as stream:
+            tail = _Tail(stream)
+            with tarfile.open(fileobj=cast("IO[bytes]", tail), mode="r|") as archive:
+                for info in archive:
+                    _expect_inside(source, info.name)
+                    if info.issym() or info.islnk():
+                        raise PoolError(f"{source}: {info.name} is a link, refused")
+                    if tail.bytes + info.size > limit:
+                        raise PoolError(f"{source}: grows more than {MAX_RATIO} times, refused as a bomb")
+                    file = archive.extractfile(info) if info.isfile() and wanted(info.name) else None
                     if file is not None:
-                        yield Member(info.name, f"{source}: {info.name}", info.size, file.read)
-    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+                        read = _sound(source, file.read)
+                        yield Member(info.name, f"{source}: {info.name}", info.size, read)
+            # To the very end, where gzip keeps its checksum.
+            while tail.bytes <= limit and tail.read(1 << 16):
+                pass
+            if tail.last.strip(b"\0"):
+                raise PoolError(f"{source}: truncated, a tar file ends in zeros")
+    except (*_TAR_FAULTS, OSError) as error:
         raise PoolError(f"{source}: not a sound tar file: {str(error) or 'it ends too early'}") from None
+
+
+def _unpacked(source: Path) -> IO[bytes]:
+    start = magic(source, 6)
+    for signature, opener in ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\0", lzma.open)):
+        if start.startswith(signature):
+            return cast("IO[bytes]", opener(source))
+    return source.open("rb")
+
+
+def _sound(source: Path, read: Callable[[], bytes]) -> Callable[[], bytes]:
+    def sound() -> bytes:
+        try:
+            return read()
+        except (*_ZIP_FAULTS, *_TAR_FAULTS, OSError) as error:
+            raise PoolError(f"{source}: cannot be read to its end: {error}") from None
+
+    return sound
 
 
 def _is_tar(source: Path) -> bool:
     try:
-        with tarfile.open(source, "r|*") as archive:
+        with _unpacked(source) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
             return archive.next() is not None
-    except (tarfile.TarError, EOFError, zlib.error, OSError):
+    except (*_TAR_FAULTS, OSError):
         return False
 
 

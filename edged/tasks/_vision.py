@@ -85,6 +85,8 @@ def _resnet(
                 convolution = nn.Conv2d(a, b, kernel, step, padding=kernel // 2, bias=False)
                 body += [convolution, normed(b), nn.ReLU()]
             self.body = nn.Sequential(*body[:-1])
+            # A block begins as its shortcut: the first steps of a deep network overshoot otherwise.
+            nn.init.zeros_(next(body[-2].parameters()))
             same = into == out and stride == 1
             projection = nn.Sequential(nn.Conv2d(into, out, 1, stride, bias=False), normed(out))
             self.shortcut = nn.Identity() if same else projection

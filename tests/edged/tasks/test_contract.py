@@ -31,12 +31,18 @@ def test_it_says_what_it_is(name: str) -> None:
 
 
 def test_its_hash_covers_the_helpers_it_imports(name: str) -> None:
-    """A helper outside the hash could differ between boards without anybody noticing."""
+    """A helper outside the hash could differ between boards without anybody noticing.
+
+    What `prepare` imports runs on a PC and shows in the pool's fingerprint instead.
+    """
     source = tasks.source_of(name)
     tree = ast.parse(source.read_text())
     helpers = {(source.parent / helper).resolve() for helper in getattr(tasks.find(name), "HELPERS", ())}
     root = source.parents[2]
     used = set()
+    tree.body = [
+        node for node in tree.body if not (isinstance(node, ast.FunctionDef) and node.name == "prepare")
+    ]
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("edged"):
             package = root.joinpath(*node.module.split("."))
@@ -91,11 +97,12 @@ def test_it_has_no_batch_norm(name: str) -> None:
 
 def test_steps_lower_the_loss_with_finite_gradients(name: str, pool_of: PoolOf) -> None:
     task = tasks.find(name)
-    data, model = task.load(pool_of(name), task.Options()), task.model(task.Options(), 0)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
-    batch = task.batch(data, np.arange(min(32, data.samples)))
+    # Without dropout, whose noise would hide what a few small steps gain.
+    data, model = task.load(pool_of(name), task.Options()), task.model(task.Options(), 0).eval()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    batch = task.batch(data, np.arange(8))
     losses = []
-    for _ in range(5):
+    for _ in range(3):
         optimizer.zero_grad()
         loss, sums = task.loss_sum(model, batch)
         torch.autograd.backward(loss / len(batch[0]))
