@@ -197,7 +197,7 @@ class Agent:
 
     def _child_said(self, word: work.Word) -> None:
         now = self._clock()
-        self._hands.heard(word, self.board.order_id, now)
+        self._hands.heard(word, self.board, now)
         if isinstance(word, work.Ready):
             if self.board.order_id:
                 self.feed(events.Alive(self.board.order_id))
@@ -222,7 +222,7 @@ class Agent:
     def _update_ready(self, event: UpdateReady) -> None:
         if event.manifest is None:
             self.feed(events.Broke(event.order, f"the update cannot be read: {event.fault}"))
-        elif self._hands.offer(event.order, event.manifest, self.board.order_id):
+        elif self._hands.offer(event.order, event.manifest, self.board):
             self.feed(events.Described(event.order, event.manifest))
 
     def _stocked(self, stock: Stock) -> None:

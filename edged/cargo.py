@@ -114,6 +114,12 @@ class Cargo:
         self._close()
         self.update_path(order).unlink(missing_ok=True)
 
+    def sweep(self) -> None:
+        """A new order begins: whatever older ones left of their updates goes, half-written files too."""
+        self._close()
+        for path in self._updates.iterdir():
+            path.unlink(missing_ok=True)
+
     def clear(self) -> None:
         """The process ends: nothing is left behind."""
         self.drop()

@@ -4,6 +4,7 @@ words.
 The agent decides when to cancel or kill; this file knows processes, not orders' meaning.
 """
 
+import logging
 import os
 import signal
 import subprocess
@@ -21,6 +22,11 @@ from edged.work import Asked, Cancel, Job, Word
 
 CANCEL_SECONDS = 10.0
 """A step may take seconds on a slow board; a child that does not stop by then is ended."""
+START_SECONDS = 300.0
+"""The same while it imports torch, which takes a minute and a half on a RISC-V board."""
+
+
+log = logging.getLogger("edged")
 
 
 class Said(Struct, frozen=True):
@@ -47,6 +53,7 @@ class Child:
         self._process: subprocess.Popen[bytes] | None = None
         self._job: Job | None = None
         self._cancel_until: float | None = None
+        self._ready = False
         self.starts = 0
 
     @property
@@ -71,7 +78,14 @@ class Child:
         self._job = None
         if self.pid is not None:
             self._ask(Cancel(order))
-            self._cancel_until = time.monotonic() + CANCEL_SECONDS
+            patience = CANCEL_SECONDS if self._ready else START_SECONDS
+            self._cancel_until = time.monotonic() + patience
+
+    def heard_ready(self) -> None:
+        """It has imported torch: from here on it answers between two steps."""
+        self._ready = True
+        if self._cancel_until is not None:
+            self._cancel_until = min(self._cancel_until, time.monotonic() + CANCEL_SECONDS)
 
     def heard(self, order: str) -> None:
         """A last word on this order came: what was cancelled has stopped."""
@@ -111,6 +125,7 @@ class Child:
     def _start(self) -> None:
         command = self._command or (sys.executable, "-m", "edged.trainer", str(os.getpid()))
         self.starts += 1
+        self._ready = False
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
@@ -131,8 +146,10 @@ class Child:
         for line in process.stdout:
             try:
                 word = msgspec.json.decode(line, type=Word)
-            except msgspec.DecodeError:
-                continue  # a torn last line of a killed child
+            except msgspec.DecodeError as error:
+                # The torn last line of a killed child; or another version, installed while this one runs.
+                log.warning("the training process says what is no word: %s", error)
+                continue
             if process is self._process:
                 self._events.put(Said(word))
         process.stdout.close()

@@ -103,9 +103,11 @@ class Hands:
         if any(effect.act is Act.SAY for effect in found.effects):
             self._voice.say_state(board, counters)
 
-    def heard(self, word: work.Word, order: str, now: float) -> None:
-        """A word of the child, before the state machine hears it; `order` is the active one."""
-        if isinstance(word, work.Prepared):
+    def heard(self, word: work.Word, board: Board, now: float) -> None:
+        """A word of the child, before the state machine hears it."""
+        if isinstance(word, work.Ready):
+            self._child.heard_ready()
+        elif isinstance(word, work.Prepared):
             self._pace = word.seconds_per_sample if self._plan.emulate else None
         elif isinstance(word, work.Begun):
             self._activity.begin(min(word.at_seconds, now))
@@ -113,7 +115,7 @@ class Hands:
             self.rested(word.order, now)
         elif isinstance(word, work.Finished):
             self.rested(word.order, min(word.at_seconds, now))
-            if word.order == order:
+            if _trains(board, word.order):
                 self._finished = word
             else:
                 self._cargo.discard(word.order)
@@ -135,9 +137,9 @@ class Hands:
         """The broker took or refused a message."""
         self._cargo.settled(token)
 
-    def offer(self, order: str, manifest: Manifest, active: str) -> bool:
-        """An update is hashed; False, and deleted, when its order is not the active one any more."""
-        if order != active:
+    def offer(self, order: str, manifest: Manifest, board: Board) -> bool:
+        """An update is hashed; False, and deleted, when its order is not being trained any more."""
+        if not _trains(board, order):
             self._cargo.discard(order)
             return False
         self._manifest = manifest
@@ -181,6 +183,7 @@ class Hands:
 
     def _open(self, board: Board, now: float) -> None:
         self._finished, self._manifest = None, None
+        self._cargo.sweep()
         if board.order is not None and board.order.run != self._run:
             self._run = board.order.run
             self._meter.new_run()
@@ -273,6 +276,11 @@ class Hands:
         if rival != self._rival:
             self._rival = rival
             self._voice.change_birth(rival=rival)
+
+
+def _trains(board: Board, order: str) -> bool:
+    """Whether the order is still wanted: it may have been called off between two words of the child."""
+    return board.phase is Phase.TRAINING and board.order_id == order
 
 
 def _train(board: Board) -> Train:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
+import math
 import os
 import resource
 import signal
@@ -75,14 +76,15 @@ class Trainer:
         )
         lesson = regimes.Lesson(order, task, options, data, model)
         outcome = regimes.find(order.regime).train(lesson, bench)
+        figures = _finite({"loss_sum": outcome.loss_sum, **outcome.sums})
         weights.save(Path(job.update), outcome.tensors)
         return Finished(
             order=order.order,
             at_seconds=bench.ended_seconds,
             samples=outcome.samples,
             steps=outcome.steps,
-            loss_sum=outcome.loss_sum,
-            metrics=dict(outcome.sums),
+            loss_sum=figures.pop("loss_sum"),
+            metrics=figures,
             steady_samples=bench.steady_samples,
             steady_at_seconds=bench.steady_seconds,
             peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
@@ -131,6 +133,16 @@ def _measure(order: Train, task: Task, data: Data, model: torch.nn.Module) -> fl
         optimizer.step()
         times.append(time.monotonic() - began)
     return measured(times[1:], size)
+
+
+def _finite(figures: dict[str, Any]) -> dict[str, float]:
+    """A user's task may give anything; what cannot be said in a report fails the order by name."""
+    found = {}
+    for name, value in figures.items():
+        found[name] = float(value)
+        if not math.isfinite(found[name]):
+            raise regimes.TrainingError(f"the task's figure {name!r} is {found[name]}")
+    return found
 
 
 def _reason(error: BaseException) -> str:

@@ -11,13 +11,14 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from edged import vitals
 from edged.board import Board
 from edged.identity import Identity
 from edged.link import Announcement, Link, LinkState, OutboxFullError, PacketTooLargeError
-from edged.messages import Birth, Power, Report, State, Want, encode
+from edged.messages import Birth, MessageError, Power, Report, State, Want, encode
 from edged.ranges import Range
 from edged.topics import Topics, route
 from probes._energy import Live
@@ -75,7 +76,7 @@ class Voice:
             return
         self.birth, self._next = self._next or self.birth, None
         link: LinkState = "up"
-        self._publish("birth", self._announced(board.connection, link), latest=True, board=self._board)
+        self._put("birth", self._announced(board.connection, link), latest=True)
 
     def say_state(self, board: Board, counters: Mapping[str, int]) -> None:
         """Publish the state. Nothing while the link is down: it is said again when it is up."""
@@ -98,17 +99,17 @@ class Voice:
             clock_seconds=time.time(),
             counters={name: count for name, count in counters.items() if count},
         )
-        self._publish("state", encode(state), latest=True, board=self._board)
+        self._publish("state", state, latest=True)
 
     def say_report(self, report: Report) -> None:
         """Publish a report; it waits for the link if that is down."""
-        self._publish("report", encode(report), board=self._board)
+        self._publish("report", report)
 
     def say_want(self, board: Board, version: str, missing: list[Range]) -> None:
         """Ask for missing chunks."""
         if board.up and missing:
             want = Want(board.board, board.boot, version, tuple(missing[:MOST_RANGES]))
-            self._publish("want", encode(want), latest=True, board=self._board)
+            self._publish("want", want, latest=True)
 
     def say_power(self, board: Board, live: Live, order_joules: float | None) -> None:
         """Publish watts and joules so far; old ones are of no interest to anybody, so none wait for a
@@ -129,7 +130,7 @@ class Voice:
             temperature_celsius=vitals.temperature_celsius(self._root),
             throttled=vitals.throttled(self._root),
         )
-        self._publish("power", encode(power), telemetry=True, latest=True, board=self._board)
+        self._publish("power", power, telemetry=True, latest=True)
 
     def chunk(self, order: str, number: int, payload: bytes) -> int:
         """Publish a chunk of the order's update; the link's token."""
@@ -142,15 +143,21 @@ class Voice:
         word = "duplicate" if link == "up" and self.birth.rival else link
         return encode(replace(self.birth, conn=connection, link=word))
 
-    def _publish(
-        self, name: str, payload: bytes, *, latest: bool = False, telemetry: bool = False, **fields: str
-    ) -> None:
+    def _publish(self, name: str, message: Struct, *, latest: bool = False, telemetry: bool = False) -> None:
+        try:
+            payload = encode(message)
+        except MessageError as error:
+            log.error("%s is not sent: %s", name, error)  # a sensor or a task gave what is no number
+            return
+        self._put(name, payload, latest=latest, telemetry=telemetry)
+
+    def _put(self, name: str, payload: bytes, *, latest: bool = False, telemetry: bool = False) -> None:
         if self._link is None:
             return
         kind = route(name)
         try:
             self._link.publish(
-                self._topics.of(name, **fields),
+                self._topics.of(name, board=self._board),
                 payload,
                 qos=kind.qos,
                 retain=kind.retain,

@@ -93,6 +93,14 @@ def test_an_update_leaves_as_granted_and_is_deleted(hold: Hold) -> None:
     assert len(hold.sent) == 2
 
 
+def test_a_new_order_sweeps_away_what_older_ones_left(hold: Hold) -> None:
+    hold.cargo.update_path("o").write_bytes(b"x")
+    (hold.folder / "updates" / ".o.safetensors.7.tmp").write_bytes(b"half")
+    hold.cargo.fetch("r.0", hold.manifest)
+    hold.cargo.sweep()
+    assert hold.files() == ["r.0.safetensors.part"]
+
+
 def test_chunks_fit_the_brokers_limit(hold: Hold) -> None:
     hold.cargo.update_path("o").write_bytes(b"x" * 10_000)
     assert hold.cargo.describe("o", 5_000).chunk_bytes < 5_000

@@ -134,6 +134,7 @@ def test_a_child_that_does_not_stop_is_ended_and_the_waiting_job_goes_to_a_new_o
 ) -> None:
     order = supervised.train("hang")
     supervised.until(Stepped)
+    supervised.child.heard_ready()
     supervised.child.cancel(order)
     second = supervised.train(number=2)
     supervised.child.tend(time.monotonic() + child_module.CANCEL_SECONDS)
@@ -141,6 +142,18 @@ def test_a_child_that_does_not_stop_is_ended_and_the_waiting_job_goes_to_a_new_o
     assert isinstance(finished, Finished)
     assert finished.order == second
     assert supervised.child.starts == 2
+
+
+def test_a_child_that_imports_torch_is_given_time_before_it_must_stop(supervised: Supervised) -> None:
+    order = supervised.train("hang")
+    supervised.until(Stepped)
+    supervised.child.cancel(order)
+    now = time.monotonic()
+    supervised.child.tend(now + child_module.CANCEL_SECONDS + 1)
+    assert supervised.child.pid is not None
+    supervised.child.heard_ready()
+    supervised.child.tend(now + child_module.CANCEL_SECONDS + 1)
+    assert supervised.child.pid is None
 
 
 def test_no_word_follows_a_kill(supervised: Supervised) -> None:

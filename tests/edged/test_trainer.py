@@ -220,6 +220,8 @@ def test_a_model_of_another_shape_fails_by_name(trainee: Trainee) -> None:
     [
         (1, "raise ValueError('no such\\ndigit')", "ValueError: no such digit"),
         (3, "return digits.loss_sum(net, cut)[0] * float('nan'), {}", "the loss is nan at step 3 of 5"),
+        (4, "return digits.loss_sum(net, cut)[0], {'area': float('inf')}", "the task's figure 'area' is inf"),
+        (2, "return digits.loss_sum(net, cut)[0], {'area': 'large'}", "TypeError"),
         (2, "raise MemoryError", "out of memory"),
         (2, "import sys; sys.exit(3)", "SystemExit"),
     ],
