@@ -22,6 +22,7 @@ class Stream:
         self._context = context
         self._parse = parse
         self._news = threading.Condition()
+        self._first: Mapping[str, float] | Trouble | None = None
         self._last: Mapping[str, float] | Trouble | None = None
         self._at = context.clock.monotonic()
         self._boot = context.clock.boottime()
@@ -30,8 +31,8 @@ class Stream:
     def first(self) -> Mapping[str, float] | Trouble:
         """The first line that says something."""
         with self._news:
-            self._news.wait_for(lambda: self._last is not None, FIRST_SECONDS)
-            return Trouble("stale", "it prints nothing") if self._last is None else self._last
+            self._news.wait_for(lambda: self._first is not None, FIRST_SECONDS)
+            return Trouble("stale", "it prints nothing") if self._first is None else self._first
 
     def last(self) -> tuple[Mapping[str, float] | Trouble, float, float]:
         """(rails, when they came by MONOTONIC, and by BOOTTIME); a trouble when the last line is old."""
@@ -52,6 +53,7 @@ class Stream:
         with self._news:
             if said is None and isinstance(self._last, Trouble):
                 return  # what it said before it ended is the better reason
+            self._first = self._first or found
             self._last = found
             self._at, self._boot = self._context.clock.monotonic(), self._context.clock.boottime()
             self._news.notify_all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import replace
 from random import Random
 
@@ -57,13 +58,16 @@ class Bursts:
             length = random.expovariate(1 / (0.35 if high else 0.15))
             now, joules, high = now + length, joules + watts * length, not high
 
+    def _at(self, seconds: float) -> tuple[float, float, float]:
+        return self.edges[bisect_right(self.edges, seconds, key=lambda edge: edge[0]) - 1]
+
     def joules(self, seconds: float) -> float:
-        start, watts, before = next(edge for edge in reversed(self.edges) if edge[0] <= seconds)
+        start, watts, before = self._at(seconds)
         return before + watts * (seconds - start)
 
     def watts(self, seconds: float, averaged_seconds: float) -> float:
         if averaged_seconds == 0:
-            return next(edge for edge in reversed(self.edges) if edge[0] <= seconds)[1]
+            return self._at(seconds)[1]
         return (self.joules(seconds) - self.joules(seconds - averaged_seconds)) / averaged_seconds
 
 
