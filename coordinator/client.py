@@ -68,6 +68,7 @@ class Client:
         self.fleet: FleetState | None = None
         self.fleet_told = 0
         self.connected = False
+        self.answer_seconds = ANSWER_SECONDS
         self._link = link
         self._topics = Topics(fleet)
         self._name = name
@@ -96,8 +97,12 @@ class Client:
         """host:port of the broker."""
         return self._place
 
-    def ask(self, action: Action, seconds: float = ANSWER_SECONDS) -> Reply:
-        """The coordinator's answer, whatever it is. Raises NobodyAnswersError, NoBrokerError."""
+    def ask(self, action: Action, seconds: float | None = None) -> Reply:
+        """The coordinator's answer, whatever it is; it is waited for `seconds`, else `answer_seconds`.
+
+        Raises NobodyAnswersError, NoBrokerError.
+        """
+        seconds = self.answer_seconds if seconds is None else seconds
         request = Request(self._name, f"q{secrets.token_hex(6)}", action, who())
         topic = self._topics.of("request")
         token = self._link.publish(topic, encode(request))
@@ -115,7 +120,7 @@ class Client:
             raise NoBrokerError(f"broker {self._link.status().reason or self._place}")
         raise NobodyAnswersError(self._silence(seconds))
 
-    def demand(self, action: Action, seconds: float = ANSWER_SECONDS) -> Reply:
+    def demand(self, action: Action, seconds: float | None = None) -> Reply:
         """As `ask`, and NotDoneError where the coordinator refuses."""
         reply = self.ask(action, seconds)
         if not reply.ok:

@@ -1,6 +1,6 @@
 """What every command stands in: its configuration, its link, and how an error ends it. It prints errors only.
 
-Tests hand in a link of their own as typer's context object.
+Tests hand in an `Outside` of their own as typer's context object.
 """
 
 import functools
@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
-from msgspec import structs
+from msgspec import Struct, structs
 
 from coordinator.client import (
+    ANSWER_SECONDS,
     Client,
     LinkFactory,
     NobodyAnswersError,
@@ -54,9 +55,20 @@ StoreOption = Annotated[
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def link_factory(context: typer.Context) -> LinkFactory:
-    """How links are made here."""
-    return context.obj if callable(context.obj) else mqtt_link
+class Outside(Struct, frozen=True):
+    """What commands reach the world through: an operator's link, and how long an answer is waited for.
+
+    `tools` is what a coordinator in the foreground works with; None: the real things.
+    """
+
+    make_link: LinkFactory = mqtt_link
+    answer_seconds: float = ANSWER_SECONDS
+    tools: Any = None
+
+
+def outside(context: typer.Context) -> Outside:
+    """The one given as typer's context object, else the real one."""
+    return context.obj if isinstance(context.obj, Outside) else Outside()
 
 
 def settings(config: Path | None, broker: str | None = None, fleet: str | None = None) -> Config:
@@ -79,15 +91,17 @@ def connected(
     context: typer.Context, config: Path | None, broker: str | None, fleet: str | None
 ) -> Iterator[Client]:
     """A client that is connected to the configured broker."""
-    with client_of(link_factory(context), settings(config, broker, fleet)) as client:
+    with client_of(outside(context), settings(config, broker, fleet)) as client:
         yield client
 
 
-def client_of(make_link: LinkFactory, config: Config) -> Client:
+def client_of(world: Outside, config: Config) -> Client:
     """A client of the configured broker, not connected yet."""
     name = client_name()
     link_config = config.broker.link(client_id(config.fleet, name))
-    return Client(make_link(link_config), link_config, config.fleet, name)
+    client = Client(world.make_link(link_config), link_config, config.fleet, name)
+    client.answer_seconds = world.answer_seconds
+    return client
 
 
 def told(command: F) -> F:

@@ -9,15 +9,16 @@ from typing import Literal
 import typer
 from msgspec import Struct
 
-from coordinator.client import Client, LinkFactory, NobodyAnswersError, NoBrokerError, client_id
+from coordinator.client import Client, NobodyAnswersError, NoBrokerError, client_id
 from coordinator.commands import _show, exits
 from coordinator.commands._surroundings import (
     BrokerOption,
     ConfigOption,
     FleetOption,
     JsonOption,
+    Outside,
     client_of,
-    link_factory,
+    outside,
     settings,
     told,
 )
@@ -60,7 +61,7 @@ def doctor(
     """
     found = settings(config, broker, fleet)
     findings: list[Finding] = []
-    for finding in examine(found, link_factory(context)):
+    for finding in examine(found, outside(context)):
         findings.append(finding)
         if not as_json:
             typer.echo(f"{MARKS[finding.verdict]}  {finding.what}: {finding.text}")
@@ -72,16 +73,16 @@ def doctor(
         raise typer.Exit(exits.FAILED)
 
 
-def examine(config: Config, make_link: LinkFactory) -> Iterator[Finding]:
+def examine(config: Config, world: Outside) -> Iterator[Finding]:
     """All findings, each as soon as it is known."""
     broker = config.broker
     yield Finding("settings", "ok", f"fleet {config.fleet}, broker {broker.host}:{broker.port}")
     yield from _disk(config.store_folder())
     yield from _store(config.store_folder())
     yield from _pools(config)
-    yield from _coordinator_link(config, make_link)
+    yield from _coordinator_link(config, world)
     try:
-        with client_of(make_link, config) as client:
+        with client_of(world, config) as client:
             yield from _coordinator(client)
     except NoBrokerError as error:
         yield Finding("broker", "fail", str(error), _way_out(str(error)))
@@ -130,13 +131,13 @@ def _pools(config: Config) -> Iterator[Finding]:
         )
 
 
-def _coordinator_link(config: Config, make_link: LinkFactory) -> Iterator[Finding]:
+def _coordinator_link(config: Config, world: Outside) -> Iterator[Finding]:
     """The limits of the broker, and what its access list lets the coordinator's user hear."""
     from coordinator.reception import SUBSCRIPTIONS
 
     topics, name = Topics(config.fleet), "doctor"
     link_config = config.broker.link(client_id(config.fleet, name))
-    link = make_link(link_config)
+    link = world.make_link(link_config)
     for route in SUBSCRIPTIONS:
         link.subscribe(topics.filter(route))
     try:

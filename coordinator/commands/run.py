@@ -3,12 +3,12 @@
 import logging
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 from msgspec import ValidationError, structs
 
-from coordinator.client import ANSWER_SECONDS, Client, NobodyAnswersError, who
+from coordinator.client import Client, NobodyAnswersError, who
 from coordinator.commands import _show, exits
 from coordinator.commands._follow import Follower
 from coordinator.commands._surroundings import (
@@ -17,7 +17,7 @@ from coordinator.commands._surroundings import (
     FleetOption,
     JsonOption,
     client_of,
-    link_factory,
+    outside,
     pairs,
     settings,
     told,
@@ -123,7 +123,7 @@ def run(
     found = settings(config, broker, fleet)
     if store is not None:
         found = structs.replace(found, store=structs.replace(found.store, folder=str(store)))
-    with client_of(link_factory(context), found) as client:
+    with client_of(outside(context), found) as client:
         try:
             follower = submitted(client, wanted, as_json)
         except NobodyAnswersError as error:
@@ -151,7 +151,7 @@ def checked(**values: Any) -> RunSettings:
 
 def submitted(client: Client, wanted: RunSettings, as_json: bool) -> Follower:
     """Hand the run to the live coordinator. Raises NobodyAnswersError, NotDoneError."""
-    reply = client.demand(Start(wanted), ANSWER_SECONDS)
+    reply = client.demand(Start(wanted))
     name = str(reply.data["run"])
     if as_json:
         _show.json_line({"event": "submitted", "run": name, "text": reply.text})
@@ -182,9 +182,9 @@ def in_the_foreground(context: typer.Context, config: Config, wanted: RunSetting
     from coordinator.store import StoreError
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    follower: Follower | None = None
+    world, follower = outside(context), cast("Follower | None", None)
     try:
-        with service.opened(config, trusted=True, make_link=link_factory(context)) as server:
+        with service.opened(config, trusted=True, make_link=world.make_link, tools=world.tools) as server:
 
             def step() -> None:
                 nonlocal follower
