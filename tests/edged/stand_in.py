@@ -37,6 +37,7 @@ class StandIn:
         self.chunks: dict[str, dict[int, bytes]] = defaultdict(dict)
         self.grants = True  # answer each `trained` report with a grant of everything
         self.accepts = True  # answer each whole update with `accepted`
+        self.repeats: m.Order | None = None  # say this again at each birth, as a coordinator does
         self._turn = turn
         self._manifests: dict[str, m.Manifest] = {}
         for name in ("birth", "state", "report", "power", "want", "update"):
@@ -124,6 +125,8 @@ class StandIn:
         if name == "birth":
             with suppress(m.MessageError):  # a test may have written something else there
                 self.births.append(m.decode(m.Birth, event.payload))
+                if self.repeats is not None and self.births[-1].link == "up":
+                    self.send(self.repeats, address.board)
         elif name == "state":
             self.states.append(m.decode(m.State, event.payload))
         elif name == "power":

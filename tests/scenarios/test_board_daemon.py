@@ -234,6 +234,8 @@ def test_a_broker_that_restarts_while_the_board_trains_costs_nothing(
         coordinator.send(order)
         coordinator.offer(lesson.path, order.manifest, order.model)
         coordinator.until(lambda: progress(coordinator, order), "progress")
+        # Sessions are clean: what was said while the other side was away is said again when it asks.
+        coordinator.repeats = order
         broker.stop()
         broker.start()
         report = coordinator.until_report("trained", order.order)
