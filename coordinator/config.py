@@ -14,8 +14,8 @@ from msgspec import Meta, Struct
 from coordinator.aggregate import NORM_BOUND
 from coordinator.checkpoints import KEEP
 from edged.config import CREDENTIAL
+from edged.fields import Id
 from edged.link import LinkConfig
-from edged.messages import Id
 from edged.tasks import FOLDER
 
 PATH: Final = Path("/etc/edged/coordinator.toml")

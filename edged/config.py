@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from edged.messages import Id
+from edged.fields import Id
 
 DEFAULT_FILE = Path("/etc/edged/edged.toml")
 SAMPLE = Path(__file__).with_name("sample.toml")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from edged.messages import Count, Id, Natural, Text
+from edged.fields import Count, Id, Natural, Text
 
 Weight = Annotated[float, Meta(ge=0)]
 

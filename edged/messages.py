@@ -10,23 +10,11 @@ from typing import Annotated, Any, TypeVar, overload
 import msgspec
 from msgspec import Meta, Struct
 
+from edged.fields import Count, Id, Joules, Natural, OrderId, Seconds, Sha256, Text, Unit, Version
+from edged.groups import Peer, Readiness, Rendezvous, Synchronous
+
 PROTOCOL_VERSIONS = (1,)
 MAX_JSON_BYTES = 1 << 20
-
-Id = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}\Z")]
-"""A fleet, board, run, pool or client id: safe in a topic, a file name and an access list."""
-_ID = r"[a-z0-9][a-z0-9_-]{0,62}"
-OrderId = Annotated[str, Meta(pattern=rf"^{_ID}\.[0-9]{{1,9}}\.{_ID}\.[0-9]{{1,9}}\Z")]
-"""run.round.board.attempt"""
-Version = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}\.[0-9]{1,9}\Z")]
-"""run.merges: the n-th merged model of a run; n = 0 is the initial one."""
-Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
-Text = Annotated[str, Meta(max_length=2000)]
-Count = Annotated[int, Meta(ge=0, le=1 << 53)]
-Natural = Annotated[int, Meta(ge=1, le=1 << 53)]
-Seconds = Annotated[float, Meta(ge=0)]
-Joules = Annotated[float, Meta(ge=0)]
-Unit = Annotated[float, Meta(ge=0, le=1)]
 
 PHASES = ("idle", "fetching", "training", "uploading", "waiting")
 PARTS = ("compute", "communication", "wait", "lost", "overhead")
@@ -144,10 +132,12 @@ class Birth(Struct, frozen=True):
     channels: tuple[EnergyChannel, ...] = ()
     emulates: Text = ""
     rival: Text = ""
+    silo: Text = ""
 
 
 class State(Struct, frozen=True):
-    """board/<id>/state: the heartbeat; `clock_seconds` only serves to show a clock's skew."""
+    """board/<id>/state: the heartbeat; `clock_seconds` only serves to show a clock's skew. `blames` is None
+    where an order was abandoned for a fault of this board's own, else the ranks at fault, as far as known."""
 
     board: Id
     boot: Id
@@ -158,7 +148,10 @@ class State(Struct, frozen=True):
     chunks_held: Count = 0
     model: Version | None = None
     abandoned: OrderId | None = None
+    blames: tuple[Text, ...] | None = None
     reason: Text = ""
+    ready: Readiness | None = None
+    joined: Text = ""
     term: Count = 0
     uptime_seconds: Seconds = 0.0
     clock_seconds: float = 0.0
@@ -199,6 +192,7 @@ class Report(Struct, frozen=True):
     peak_memory_bytes: Count = 0
     behind_pace_steps: Count = 0
     manifest: Manifest | None = None
+    synchronous: Synchronous | None = None
 
 
 class Want(Struct, frozen=True):
@@ -239,8 +233,20 @@ class Train(Struct, frozen=True, tag_field="kind", tag="train"):
     optimizer_state: Text = "reset"
     deadline_seconds: Seconds = 0.0
     batches: tuple[Count, ...] | None = None
-    rendezvous: dict[str, Any] | None = None
+    rendezvous: Rendezvous | None = None
     energy_window: Text = "compute"
+
+
+class Join(Struct, frozen=True, tag_field="kind", tag="join"):
+    """All ranks of the order are ready: form the process group `group` among the peers, in rank order; with
+    no peers go on in the group of that name, which all still hold."""
+
+    order: OrderId
+    boot: Id
+    term: Count
+    group: Text
+    peers: tuple[Peer, ...] = ()
+    formation_seconds: Seconds = 60.0
 
 
 class Attend(Struct, frozen=True, tag_field="kind", tag="attend"):
@@ -298,7 +304,7 @@ class StandBy(Struct, frozen=True, tag_field="kind", tag="stand_by"):
     reason: Text = ""
 
 
-Order = Train | Attend | Abort | Accepted | Refused | Grant | StandBy
+Order = Train | Join | Attend | Abort | Accepted | Refused | Grant | StandBy
 
 
 class Waiting(Struct, frozen=True):

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from coordinator.simulator.boards import VirtualBoard
-from edged.messages import Natural, Text
+from edged.fields import Natural, Text
 
 
 class FleetError(ValueError):

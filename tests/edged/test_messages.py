@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edged import controls, messages
+from edged import controls, fields, messages
 from edged.messages import Birth, FleetState, Grant, MessageError, Order, Power, Report, State, Want
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -145,11 +145,11 @@ def test_the_document_says_what_the_code_says() -> None:
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        (messages.Id, "pi4\n"),
-        (messages.OrderId, "r.1.pi4.1\n"),
-        (messages.OrderId, "r.\u0661.pi4.1"),
-        (messages.Version, "r.0\n"),
-        (messages.Sha256, "ab" * 32 + "\n"),
+        (fields.Id, "pi4\n"),
+        (fields.OrderId, "r.1.pi4.1\n"),
+        (fields.OrderId, "r.\u0661.pi4.1"),
+        (fields.Version, "r.0\n"),
+        (fields.Sha256, "ab" * 32 + "\n"),
     ],
 )
 def test_an_id_ends_where_it_ends_and_has_ascii_digits(kind: Any, text: str) -> None:
