@@ -55,6 +55,7 @@ def run(
     optimizer_state: Annotated[
         str, _option("--optimizer-state", "At round ends: reset, keep or average.", LEARNING, show=True)
     ] = "reset",
+    model: Annotated[str | None, _option("--model", "Of the task: --task-option model=.", LEARNING)] = None,
     task_option: Annotated[
         list[str] | None, _option("--task-option", "KEY=VALUE of the task; repeatable.", LEARNING)
     ] = None,
@@ -108,7 +109,7 @@ def run(
         momentum=momentum,
         weight_decay=weight_decay,
         optimizer_state=optimizer_state,
-        options=pairs(task_option or (), "--task-option"),
+        options=pairs(task_option or (), "--task-option") | ({"model": model} if model else {}),
         seed=seed,
         boards=[part.strip() for part in boards.split(",") if part.strip()] if boards else [],
         min_boards=min_boards,

@@ -152,7 +152,7 @@ def _load_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise TaskError(f"task {path}: {type(error).__name__}: {error}") from error
     return module
@@ -161,7 +161,7 @@ def _load_file(path: Path) -> ModuleType:
 def _imported(module: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise TaskError(f"task {name}: {module}: {type(error).__name__}: {error}") from error
 
 

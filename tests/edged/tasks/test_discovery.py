@@ -84,6 +84,7 @@ FAULTS = {
         "not a msgspec.Struct",
     ),
     "syntax": ("def (", "SyntaxError"),
+    "leaves": ("raise SystemExit(3)", "SystemExit: 3"),
     "raises": ("1 / 0", "ZeroDivisionError: division by zero"),
     "missing library": ("import no_such_library_at_all", "No module named 'no_such_library_at_all'"),
 }
