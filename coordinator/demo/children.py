@@ -31,6 +31,8 @@ class Children:
         self._logs = logs
         self._environment = {**os.environ, **(environment or {})}
         self._running: dict[str, subprocess.Popen[str]] = {}
+        self.end_seconds = END_SECONDS
+        """So long they may take to end when they are asked to."""
 
     def __enter__(self) -> "Children":
         self._logs.mkdir(parents=True, exist_ok=True)
@@ -86,7 +88,7 @@ class Children:
         chosen = [self._running.pop(name) for name in reversed(names or tuple(self._running))]
         for process in chosen:
             _signal(process, signal.SIGTERM)
-        until = time.monotonic() + END_SECONDS
+        until = time.monotonic() + self.end_seconds
         for process in chosen:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, until - time.monotonic()))

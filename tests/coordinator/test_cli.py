@@ -1,4 +1,4 @@
-"""The surface as a whole: each command helps with an example, has a JSON form, and ends with a told status."""
+"""The surface as a whole: each command helps with an example and has JSON; exit statuses are written down."""
 
 import re
 import subprocess
