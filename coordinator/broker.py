@@ -152,6 +152,7 @@ def mosquitto_configuration(directory: Path, port: int) -> str:
         "allow_anonymous true",
         "max_queued_messages 10000",
         "persistence true",
+        "set_tcp_nodelay true",
         f"persistence_location {directory}/",
         "log_dest stdout",
     ]

@@ -7,7 +7,7 @@ import socket
 import ssl
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
@@ -59,6 +59,20 @@ def connect(client: paho.Client, config: LinkConfig, entered: Callable[[StageNam
         # Once TCP is up only the handshake can be reset or time out; a refusal is TCP's own.
         in_handshake = config.tls and ("handshake" in str(error) or isinstance(error, ConnectionResetError))
         raise SessionError("TLS" if in_handshake else "TCP", f"no connection: {error}") from error
+    line: Any = client.socket()
+    if line is not None:
+        # Our own small words must not wait for an acknowledgement either.
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def acknowledge_at_once(client: paho.Client) -> None:
+    """A broker that leaves Nagle's algorithm on (mosquitto's default) holds its next word back until the last
+    is acknowledged, which a kernel delays by 40 ms. The kernel forgets this wish, so it is said at each
+    read."""
+    line: Any = client.socket()
+    quick = getattr(socket, "TCP_QUICKACK", None)  # Linux
+    if line is not None and quick is not None:
+        line.setsockopt(socket.IPPROTO_TCP, quick, 1)
 
 
 def _use_credentials(client: paho.Client, config: LinkConfig) -> None:

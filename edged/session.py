@@ -116,6 +116,7 @@ class Session:
         """Let paho read and write what it can, then look at the clock. Raises SessionError at the end."""
         code = paho.MQTT_ERR_SUCCESS
         if readable:
+            dial.acknowledge_at_once(self._client)
             code = self._client.loop_read()
         if writable and not code:
             code = self._client.loop_write()
