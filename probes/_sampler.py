@@ -93,8 +93,9 @@ class Lane:
             self.current = None
             source.stuck = False
             now = self.clock.monotonic()
-            # Kept on its own grid, but never catching up with readings that a slow one has missed.
-            source.due_at = max(source.due_at + source.period_seconds, now + source.period_seconds / 2)
+            # On a grid of its period that all sources share, so that the thread wakes once for many; readings
+            # that a slow one has missed are not caught up with.
+            source.due_at = (now // source.period_seconds + 1) * source.period_seconds
 
     def ask(self) -> int:
         with self.wake:

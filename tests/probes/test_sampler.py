@@ -197,14 +197,15 @@ def test_the_samplers_own_cost_is_published_and_a_costly_one_reads_half_as_often
 
 
 def test_the_sampler_alone_keeps_a_window_covered() -> None:
-    """Nobody calls mark in between: the thread reads at its own pace."""
+    """Nobody calls mark in between: the thread reads at its own pace, also after many marks in a row."""
     meter = Meter(
         real_context(Path("/nowhere")),
         [Scripted("x", (channel("ina/VDD_IN"), lambda now: 5.0))],
         Options(power_seconds=0.05),
     )
     meter.start()
-    start = meter.mark()
+    for _ in range(100):
+        start = meter.mark()
     time.sleep(1.0)
     end = meter.mark()
     found = meter.window(start, end)
