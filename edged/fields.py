@@ -1,4 +1,4 @@
-"""Types of single fields of messages and settings: ids, counts, durations, hashes, with their bounds. Pure."""
+"""Types of single fields of messages and settings: ids, counts, durations, hashes with bounds. Pure."""
 
 from typing import Annotated
 

@@ -26,6 +26,9 @@ PURE = (
     "edged/state.py",
     "edged/ledger.py",
     "edged/schedule.py",
+    "edged/dealing.py",
+    "edged/groups.py",
+    "edged/stepwise.py",
     "coordinator/rounds.py",
     "coordinator/controller",
 )

@@ -1,10 +1,8 @@
 """Batch sizes by a moving average of throughput: the step-level baseline, time only, without a deadband.
 
-Inside a round the regime calls `batches` every `every` steps; at round boundaries the shares follow the same
-average (ALGORITHMS 3.4).
+Inside a round the ranks follow the same rule every `every` steps (`edged.stepwise`); at round boundaries the
+shares follow the same average (ALGORITHMS 3.4).
 """
-
-from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -59,10 +57,3 @@ def allocate(pool: Pool, options: Options) -> Allocation:
         reason=reason,
         carry={SPEED: speed, SEEN: seen},
     )
-
-
-def batches(speeds: Sequence[float], batch: int) -> list[int]:
-    """b_i of the next steps from average samples per second; at least 1 each, in all the global batch."""
-    m = len(speeds)
-    check([f"rank {i}" for i in range(m)], batch, [1] * m, [batch] * m)
-    return whole(clamped(speeds, batch, [1] * m, [batch] * m), batch, [batch] * m)

@@ -106,11 +106,6 @@ def test_ema_batch_follows_throughput_with_its_own_smoothing(three: tuple[Truth,
     assert made[3].shares["a"] == round(1000 * speed / (speed + 750))
 
 
-def test_ema_batch_gives_every_rank_a_sample_of_every_step() -> None:
-    assert ema_batch.batches([1000.0, 500.0, 1.0], 30) == [19, 10, 1]
-    assert sum(ema_batch.batches([3.0, 2.0, 1.0], 64)) == 64
-
-
 def test_omnilearn_static_is_proportional_to_cores() -> None:
     """The vector of the 2020 paper's own script: cores (9, 12, 9, 18), mean batch 59."""
     members = tuple(Member(f"w{i}", resource=cores) for i, cores in enumerate((9, 12, 9, 18)))
