@@ -205,7 +205,8 @@ def test_the_sampler_alone_keeps_a_window_covered() -> None:
     )
     meter.start()
     for _ in range(100):
-        start = meter.mark()
+        meter.mark()
+    start = meter.mark()
     time.sleep(1.0)
     end = meter.mark()
     found = meter.window(start, end)
