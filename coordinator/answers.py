@@ -54,7 +54,7 @@ def _answer(server: "Server", request: Request) -> Reply:
         case ask.SetPolicy():
             return _policy(server, do, who)
         case ask.Drain() | ask.Readmit() | ask.Forget():
-            return _admission(server, do)
+            return _admission(server, do, who)
         case ask.Stop() | ask.Pause() | ask.Resume():
             return _hold(server, do, who)
         case ask.GetStatus():
@@ -130,7 +130,7 @@ def _policy(server: "Server", do: ask.SetPolicy, who: str) -> Reply:
     )
 
 
-def _admission(server: "Server", do: ask.Drain | ask.Readmit | ask.Forget) -> Reply:
+def _admission(server: "Server", do: ask.Drain | ask.Readmit | ask.Forget, who: str) -> Reply:
     seen = server.fleet.boards.get(do.board)
     if seen is None and do.board not in server.counters.boards():
         known = ", ".join(sorted(server.fleet.boards)) or "none"
@@ -141,14 +141,14 @@ def _admission(server: "Server", do: ask.Drain | ask.Readmit | ask.Forget) -> Re
                 f"{do.board} is connected: drain it, or stop its service before it is forgotten"
             )
         if server.runs.active:
-            server.feed(ev.Admission(do.board, "forget"))
+            server.feed(ev.Admission(do.board, "forget", who))
         server.boards.forget(do.board)
         return _yes(f"{do.board} is forgotten")
     rounds = _present(server)
     what = "drain" if isinstance(do, ask.Drain) else "readmit"
     if (do.board in rounds.state.drained) == (what == "drain"):
         raise RefusalError(f"{do.board} is {'drained already' if what == 'drain' else 'not drained'}")
-    server.feed(ev.Admission(do.board, what))
+    server.feed(ev.Admission(do.board, what, who))
     text = "gets no samples" if what == "drain" else "takes part again"
     return _yes(f"{do.board} {text} from round {rounds.state.round + 1} on", rounds.state.round + 1)
 
@@ -157,7 +157,7 @@ def _hold(server: "Server", do: ask.Stop | ask.Pause | ask.Resume, who: str) -> 
     rounds = _present(server)
     state = rounds.state
     if isinstance(do, ask.Stop):
-        server.feed(ev.Halt(f"stopped by {who}"))
+        server.feed(ev.Halt(f"stopped by {who}", who))
         return _yes(f"run {state.run} is stopped with {state.accepted:,} samples accepted", state.round)
     paused = isinstance(do, ask.Pause)
     if paused == state.paused:

@@ -124,6 +124,7 @@ class Halt(Struct, frozen=True):
     """End the run now."""
 
     reason: str
+    who: str = ""
 
 
 class Admission(Struct, frozen=True):
@@ -131,6 +132,7 @@ class Admission(Struct, frozen=True):
 
     board: str
     what: str
+    who: str = ""
 
 
 Event = (

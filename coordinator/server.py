@@ -123,7 +123,7 @@ class Server:
                 self._take(self.link.events.get_nowait())
         except Empty:
             pass
-        self._guarded(self._tick, self.now)
+        self._tick(self.now)
 
     def run(self) -> None:
         """Loop until `stop`, or until another coordinator took over (`deposed` says which)."""
@@ -205,16 +205,15 @@ class Server:
         return min(time for time in times if time is not None)
 
     def _tick(self, now: float) -> None:
-        self.execution.tick(now)
-        self.collection.tick(now)
-        self.distribution.tick(now)
+        for tick in (self.execution.tick, self.collection.tick, self.distribution.tick):
+            self._guarded(tick, now)
         if self.runs.active and now - self._woken_seconds >= WAKE_SECONDS:
             self._woken_seconds = now
             self.feed(ev.Woken())
         if now - self._flushed_seconds >= FLUSH_SECONDS:
             self._flushed_seconds = now
-            self.execution.flush(now)
-        self.herald.tell(self.fleet_state, self.link, now)
+            self._guarded(self.execution.flush, now)
+        self._guarded(self.herald.tell, self.fleet_state, self.link, now)
 
     def _grant(self, board: str, grant: Grant) -> None:
         self.send(board, grant)

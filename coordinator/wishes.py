@@ -35,10 +35,10 @@ def obey(run: "Rounds", wish: Wish, now: float) -> None:
             _record(run, wish.who, "pause" if wish.paused else "resume", {})
             _hold(run, wish.paused, now)
         case ev.Halt():
-            _record(run, "", "stop", {"reason": wish.reason})
+            _record(run, wish.who, "stop", {"reason": wish.reason})
             closing.finish(run, wish.reason, False)
         case ev.Admission():
-            _record(run, "", wish.what, {"board": wish.board})
+            _record(run, wish.who, wish.what, {"board": wish.board})
             _admit(run, wish.board, wish.what, now)
     run.emit(ev.Save(), ev.Announce())
 

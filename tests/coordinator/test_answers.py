@@ -113,6 +113,9 @@ def test_pause_stop_drain_and_forget(hall: Hall) -> None:
     assert hall.broker.retained(hall.topics.of("birth", board="b")) is None
     assert [row["board"] for row in hall.ask(controls.GetBoards()).data["boards"]] == ["a"]
     assert hall.ask(controls.Stop()).ok
+    changes = [(row["what"], row["who"]) for row in hall.rows("control")]
+    whose = "tester@bench"
+    assert changes == [(what, whose) for what in ("start", "pause", "drain", "resume", "forget", "stop")]
     hall.until(hall.over)
     assert hall.server.store.history.runs()[0]["reason"] == "stopped by tester@bench"
     hall.until(lambda: a.phase == "idle")
