@@ -25,7 +25,7 @@ class Quantity(NamedTuple):
     kind: Literal["counter", "power"]
     label: str
     path: Path | None
-    volts: Path | None = None
+    volts: Path | None = None  # of the same place; multiplied only where there is no `path`
     amperes: Path | None = None
     enable: Path | None = None
     twin: str | None = None
@@ -90,6 +90,7 @@ def quantities(context: Context, chip: Chip) -> list[Quantity]:
                 "power",
                 said,
                 chip.path / f"power{k}_{ending}",
+                volts=chip.path / f"in{k}_input",
                 amperes=current if current.exists() else None,
                 enable=_enable(chip, "power", k),
                 twin=twin,

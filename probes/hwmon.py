@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from probes import Channel, Context, Finding, Reader
 from probes._chips import at_input, looks_like_a_meter, rejected, says_input
@@ -20,6 +21,7 @@ from probes.powercap import ROOT as POWERCAP
 
 INPUT_VOLTS = 4.5  # boards are fed with 5 V and more
 CORE_VOLTS = 2.0  # what hangs below a buck converter
+ADAPTER_VOLTS = 11.0
 
 
 class Hwmon:
@@ -46,7 +48,7 @@ class Hwmon:
                     )
                 continue
             found += [(chip, one, one.read(context)) for one in mine]
-        high = _only_high(context, [chip for chip, _, _ in found])
+        high = _only_high(context, found)
         for chip, quantity, value in found:
             channel = self._channel(context, chip, quantity, high, wanted)
             if isinstance(value, Trouble):
@@ -71,7 +73,7 @@ class Hwmon:
         return readers
 
     @staticmethod
-    def _channel(context: Context, chip: Chip, quantity: Quantity, high: Chip | None, wanted: str) -> Channel:
+    def _channel(context: Context, chip: Chip, quantity: Quantity, high: Path | None, wanted: str) -> Channel:
         window = number(context, chip.path / "update_interval", 1e-3)
         channel = Channel(
             id=quantity.id,
@@ -96,8 +98,8 @@ class Hwmon:
             why = f"its label, {quantity.label!r}, names the board's input"
         elif at_input(context, chip):
             why = "this board's profile says that it is the input"
-        elif high is not None and chip.path == high.path:
-            why = "the only one of its kind at an input's voltage; the others are core rails below it"
+        elif chip.path == high:
+            why = "alone at an input's voltage; the others are rails below it"
         if why:
             return replace(channel, scope="dc_in", headline=True, source=f"{channel.source}; {why}")
         return channel
@@ -119,21 +121,28 @@ def _mine(context: Context) -> list[Chip]:
     ]
 
 
-def _only_high(context: Context, found: Sequence[Chip]) -> Chip | None:
-    """The one chip at an input's voltage among chips of one model that all else measure core rails."""
-    models: dict[str, dict[str, Chip]] = {}
-    for chip in found:
-        models.setdefault(chip.name, {})[chip.place] = chip
-    for same in models.values():
-        volts = {place: number(context, chip.path / "in1_input", 1e-3) for place, chip in same.items()}
-        high = [
-            place for place, value in volts.items() if not isinstance(value, Trouble) and value >= INPUT_VOLTS
-        ]
-        low = [
-            place for place, value in volts.items() if not isinstance(value, Trouble) and value <= CORE_VOLTS
-        ]
-        if len(high) == 1 and low and len(high) + len(low) == len(same):
-            return same[high[0]]
+def _only_high(context: Context, found: Sequence[tuple[Chip, Quantity, float | Trouble]]) -> Path | None:
+    """The chip at the board's input, where the voltages leave no other: it alone is high among chips of its
+    model that all else measure core rails, or it alone is at an adapter's 12 V and carries the most.
+    """
+    volts: dict[Path, list[float]] = {}
+    watts: dict[Path, list[float]] = {}
+    names = {chip.path: chip.name for chip, _, _ in found}
+    for chip, quantity, value in found:
+        seen = None if quantity.volts is None else number(context, quantity.volts, 1e-3)
+        if quantity.kind == "power" and seen is not None and not isinstance(seen, Trouble):
+            volts.setdefault(chip.path, []).append(seen)
+            watts.setdefault(chip.path, []).append(0.0 if isinstance(value, Trouble) else value)
+    for path, own in volts.items():
+        others = {other: one for other, one in volts.items() if other != path}
+        if len(own) != 1 or own[0] < INPUT_VOLTS or not others:
+            continue
+        same = [max(one) for other, one in others.items() if names[other] == names[path]]
+        if same and max(same) <= CORE_VOLTS:
+            return path
+        low = max(max(one) for one in others.values()) <= own[0] / 2
+        if own[0] >= ADAPTER_VOLTS and low and watts[path][0] >= max(max(watts[one]) for one in others):
+            return path
     return None
 
 

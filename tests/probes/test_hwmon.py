@@ -137,6 +137,20 @@ def test_which_rail_is_the_input_is_not_guessed_but_asked(machine: Make) -> None
             },
             {},
         ),
+        (
+            {
+                **chip("4-0044", "ina226", 1, power1_input=7_120_000, in1_input=11940),
+                **chip(
+                    "4-0010",
+                    "pac1934",
+                    2,
+                    power1_input=2_500_000,
+                    in1_input=4970,
+                    energy1_input=67_040_000_000,
+                ),
+            },
+            {},
+        ),
     ],
 )
 def test_the_input_is_known_by_config_label_profile_or_as_the_only_high_one(
@@ -145,10 +159,18 @@ def test_the_input_is_known_by_config_label_profile_or_as_the_only_high_one(
     assert list(scopes(machine(files, options=options)).values()).count("dc_in") == 1
 
 
+def test_a_12_volt_rail_that_carries_less_than_another_is_no_input(machine: Make) -> None:
+    files = {
+        **chip("4-0044", "ina226", 1, power1_input=1_120_000, in1_input=11940),
+        **chip("4-0010", "pac1934", 2, power1_input=2_500_000, in1_input=4970),
+    }
+    assert set(scopes(machine(files)).values()) == {"rail"}
+
+
 def test_two_high_rails_leave_it_open(machine: Make) -> None:
     files = {
         **chip("5-0048", "ina226", 1, power1_input=7_380_000, in1_input=12040),
-        **chip("5-0049", "ina226", 2, power1_input=2_000_000, in1_input=5040),
+        **chip("5-0049", "ina226", 2, power1_input=2_000_000, in1_input=11900),
         **chip("5-0044", "ina226", 4, power1_input=1_000_000, in1_input=796),
     }
     assert set(scopes(machine(files)).values()) == {"rail"}
