@@ -16,6 +16,7 @@ Data = Mapping[str, Any]
 Fetch = Callable[[int], Data]
 """fetch(last): the run's last rounds as `views.rounds` gives them."""
 MOST_AT_ONCE = 200
+TOLD_PHASES = ("preparing", "gathering", "paused")
 
 
 class Follower:
@@ -47,7 +48,7 @@ class Follower:
             self.done, self.reason = True, state.reason
         elif state.link != "up":
             self._say("the coordinator is gone; the run goes on when it is back")
-        elif state.phase != "running":
+        elif state.phase in TOLD_PHASES:
             self._say(f"{state.phase}: {state.reason}" if state.reason else state.phase)
 
     def end(self) -> None:
@@ -84,7 +85,7 @@ class Follower:
         lost = row["ordered"] - row["accepted"]
         typer.echo(
             f"round {row['round']}/{of}: makespan {_show.duration(row['makespan_seconds'])}{longest}, "
-            f"compute {joules_by_basis(row)} J, {shares(row)}"
+            f"compute {joules_by_basis(row)}, {shares(row)}"
             + (f", {lost:,} samples lost and dealt again" if lost else "")
         )
 

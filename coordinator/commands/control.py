@@ -149,10 +149,7 @@ def _answer(reply: Reply, as_json: bool) -> None:
 
 
 def _say(reply: Reply) -> None:
-    text = reply.text or "done"
-    if reply.from_round is not None and str(reply.from_round) not in text:
-        text = f"{text} (from round {reply.from_round} on)"
-    typer.echo(text)
+    typer.echo(reply.text or "done")
 
 
 def _say_shares(reply: Reply) -> None:

@@ -159,7 +159,7 @@ def _limits(status: LinkStatus) -> Iterator[Finding]:
     else:
         yield Finding("broker", "ok", f"{place}, MQTT {status.protocol}")
     limit = status.max_packet_bytes
-    said = "" if limit != ASSUMED_MAX_PACKET_BYTES else ", or not told"
+    said = "" if limit != ASSUMED_MAX_PACKET_BYTES else " (or did not say, and that is assumed)"
     if limit < SMALLEST_PACKET_BYTES:
         yield Finding(
             "packets", "fail", f"the broker takes {limit:,} bytes at most", "raise its max_packet_size"

@@ -103,7 +103,7 @@ def show(data: Mapping[str, Any]) -> None:
 
 def joules_by_basis(row: Row) -> str:
     """Compute joules with their basis; what no board told is not 0."""
-    known = [f"{_show.figure(value)} {basis}" for basis, value in row["compute_joules_by_basis"].items()]
+    known = [f"{_show.figure(value)} J {basis}" for basis, value in row["compute_joules_by_basis"].items()]
     unknown = row["joules_unknown_of"]
     return " + ".join(known + ([f"unknown of {', '.join(unknown)}"] if unknown else [])) or _show.UNKNOWN
 

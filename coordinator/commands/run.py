@@ -3,7 +3,7 @@
 import logging
 import sys
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from msgspec import ValidationError, structs
@@ -26,6 +26,10 @@ from coordinator.commands.exits import CommandError
 from coordinator.config import Config
 from edged.controls import GetRounds, RunSettings, Start
 
+if TYPE_CHECKING:
+    from coordinator.server import Server
+
+ACCOUNT_SECONDS = 3.0
 LEARNING, FLEET, PLACE = "Learning set-up", "Boards and deadlines", "Where"
 
 
@@ -134,7 +138,7 @@ def run(
             return
     if detach:
         raise NobodyAnswersError(silence)
-    _show.progress(f"{silence.partition(':')[0]}: serving this run here")
+    _show.progress(f"{silence.partition('; ')[0]}: serving this run here")
     in_the_foreground(context, found, wanted, as_json)
 
 
@@ -203,6 +207,7 @@ def in_the_foreground(context: typer.Context, config: Config, wanted: RunSetting
             if server.deposed:
                 raise CommandError(f"{server.deposed}: this one ends, the run stays in the store")
             assert follower is not None
+            _close_accounts(server, follower.run)
             follower.see(server.fleet_state())
             _ended(follower)
     except (StoreError, service.LiveCoordinatorError) as error:
@@ -213,6 +218,16 @@ def in_the_foreground(context: typer.Context, config: Config, wanted: RunSetting
         run = f"run {follower.run}" if follower else "the run"
         _show.progress(f"\n{run} stays in the store and goes on at the next start of a coordinator with it")
         raise typer.Exit(exits.INTERRUPTED) from None
+
+
+def _close_accounts(server: "Server", run: str) -> None:
+    """Boards tell the whole of their last order only once it is over: hear that before the link is closed."""
+    history, until = server.store.history, server.now + ACCOUNT_SECONDS
+    while server.now < until:
+        orders = sum(len(row["shares"]) for row in history.rows("round", run))
+        if len(history.rows("closed", run)) >= orders:
+            return
+        server.step(0.1)
 
 
 def _ended(follower: Follower) -> None:

@@ -66,9 +66,12 @@ class Screen:
         self._live.stop()
 
     def says(self, text: str) -> None:
+        from rich.spinner import Spinner
         from rich.text import Text
 
         self._live.console.print(Text(text))
+        if not self._runs:
+            self._live.update(Spinner("dots", Text("working")))
 
     def scaled(self, scale: Scale) -> None:
         for line in scale_words(self._plan, scale):
