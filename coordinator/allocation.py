@@ -18,6 +18,7 @@ from coordinator.controller import (
     Settings,
     Weights,
 )
+from coordinator.controller.batches import steps_for
 from coordinator.controller.memories import missed, observe
 from coordinator.controller.policies import find
 from coordinator.controller.policies import options as policy_options
@@ -79,16 +80,17 @@ def options_of(control: Control) -> Any:
     return policy_options(control.policy, {**weights, **control.options})
 
 
-def floor_of(budget: int, boards: int, batch: int) -> int:
-    """Least samples of a board in pma: one batch, less where the budget does not stretch (ALGORITHMS 1.4)."""
-    return min(batch, budget // max(1, boards))
+def floor_of(regime: str, budget: int, boards: int, batch: int) -> int:
+    """Least samples of a board: in pma one batch, less where the budget does not stretch; with synchronous
+    gradients, where `batch` is that of all ranks together, one sample a step (ALGORITHMS 1.4)."""
+    return min(batch, budget // max(1, boards)) if regime in ("pma", "asp") else steps_for(budget, batch)
 
 
 def allocate(
     control: Control, boards: tuple[str, ...], budget: int, round_number: int, batch: int
 ) -> Allocation:
     """The policy's answer for these boards; the control is not changed."""
-    floor = floor_of(budget, len(boards), batch)
+    floor = floor_of(control.regime, budget, len(boards), batch)
     members = tuple(
         Member(
             name,

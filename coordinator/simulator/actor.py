@@ -2,6 +2,8 @@
 
 import random
 
+from msgspec import structs
+
 from coordinator.simulator.boards import VirtualBoard
 from edged.controls import RunSettings
 from edged.messages import (
@@ -30,7 +32,7 @@ class Actor:
         self.spec, self.rng = spec, rng
         self.boot_count = 0
         self.order: Train | Attend | None = None
-        self.idle_seconds = 0.0
+        self.began_seconds = self.idle_seconds = self.watts = 0.0
         self.parts = Parts()
         self.report: Report | None = None
         self.alive = True
@@ -50,20 +52,35 @@ class Actor:
         """What it says of itself."""
         return State(self.spec.id, self.boot, 1, phase, self.order.order if self.order else None, term=term)
 
-    def joules(self, watts: float, seconds: float) -> float | None:
-        """Simulated joules; None for a board without a meter."""
-        return watts * seconds if self.spec.metered else None
-
     def train(self, order: Train, now: float) -> float:
-        """Take the order; answers when its report is ready. The report is kept in `report`."""
-        spec = self.spec
-        seconds = self._noisy(spec.fixed_seconds + order.samples / spec.speed(now))
-        joules = self.joules(self._noisy(spec.active_watts), seconds)
+        """Take the order and train it alone; answers when its report is ready."""
+        seconds, watts = self.spec.draw(self.rng, now, order.samples)
+        return self.spend(order, now, (seconds, watts))
+
+    def spend(
+        self,
+        order: Train,
+        now: float,
+        drawn: tuple[float, float],
+        *,
+        wait: float = 0.0,
+        communication: float = 0.0,
+        steps: int | None = None,
+    ) -> float:
+        """Take an order of so many seconds at so many watts, with seconds of waiting and of communication
+        within its steps. Answers when its report, which is kept in `report`, is ready."""
+        spec, (seconds, watts) = self.spec, drawn
+        joules = spec.joules(watts, seconds)
         compute = Part(seconds, joules)
-        communication = spec.download_seconds + spec.upload_seconds
-        self.order = order
-        self.idle_seconds = now + spec.download_seconds + seconds + spec.upload_seconds
-        self.parts = Parts(compute, Part(communication, self.joules(spec.waiting_watts, communication)))
+        ready = now + spec.download_seconds + seconds + wait + communication
+        communication += spec.download_seconds + spec.upload_seconds
+        self.order, self.began_seconds, self.watts = order, now, watts
+        self.idle_seconds = ready + spec.upload_seconds
+        self.parts = Parts(
+            compute,
+            Part(communication, spec.joules(spec.link_watts, communication)),
+            Part(wait, spec.joules(spec.waiting_watts, wait)),
+        )
         self.report = Report(
             spec.id,
             self.boot,
@@ -71,13 +88,30 @@ class Actor:
             "trained",
             order.term,
             order.samples,
-            steps=-(-order.samples // order.batch),
+            steps=steps or -(-order.samples // order.batch),
             parts=self.parts,
             energy=Energy(joules, "" if spec.metered else "no meter", "virtual", "board", BASIS),
             steady=Steady(order.samples, seconds, joules),
             manifest=MODEL,
         )
-        return now + spec.download_seconds + seconds
+        return ready
+
+    def learnt(self, loss_sum: float, sums: dict[str, float]) -> None:
+        """Its order was really trained, with that loss and other sums over the samples."""
+        assert self.report is not None
+        self.report = structs.replace(self.report, loss_sum=loss_sum, metrics=sums)
+
+    def give_up(self, now: float) -> None:
+        """The order cannot be finished: what was done for it is lost."""
+        if self.order is None:
+            return
+        seconds = max(0.0, now - self.began_seconds)
+        self.idle_seconds = now
+        self.parts = Parts(lost=Part(seconds, self.spec.joules(self.watts, seconds)))
+        energy = Energy(None, "nothing was computed that counts", "virtual", "board", BASIS)
+        self.report = Report(
+            self.spec.id, self.boot, self.order.order, "trained", self.order.term, energy=energy
+        )
 
     def attend(self, order: Attend, now: float) -> None:
         """Take an order without samples: only waiting comes of it."""
@@ -89,14 +123,9 @@ class Actor:
         """The whole parts of the order that ends now."""
         if self.order is None or self.report is None:
             return None
-        wait = max(0.0, now - self.idle_seconds)
-        parts = Parts(
-            self.parts.compute,
-            self.parts.communication,
-            Part(wait, self.joules(self.spec.waiting_watts, wait)),
-        )
+        wait = self.parts.wait.seconds + now - self.idle_seconds
+        wait = wait if wait > 1e-9 * (1 + now) else 0.0  # what is left by rounding is no waiting
+        waited = Part(wait, self.spec.joules(self.spec.waiting_watts, wait))
+        parts = Parts(self.parts.compute, self.parts.communication, waited, self.parts.lost)
         r, self.order, self.report = self.report, None, None
         return Report(r.board, self.boot, r.order, "closed", r.term, r.samples, r.steps, parts, r.energy)
-
-    def _noisy(self, value: float) -> float:
-        return value * max(0.1, self.rng.gauss(1.0, self.spec.noise)) if self.spec.noise else value

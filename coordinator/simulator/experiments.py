@@ -21,6 +21,7 @@ from edged.controls import RunSettings
 from edged.messages import PARTS
 
 References = dict[str, tuple[float, float | None]]
+PATIENCE_SECONDS = 1e7
 GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -137,6 +138,9 @@ def closed_loop(fleet: FleetFile, plan: Plan, rounds: int, seed: int = 1, regime
         learning_rate=0.1,
         evaluate=False,
         seed=seed,
+        # Nothing here tells of progress; a board that dies comes back and says so.
+        deadline_floor_seconds=PATIENCE_SECONDS,
+        deadline_limit_seconds=PATIENCE_SECONDS,
     )
     return World(fleet.board, settings, fleet.samples, seed).run()
 

@@ -5,21 +5,26 @@ No sockets, files or threads, and one seed: the same fleet and settings give the
 
 import heapq
 import random
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from coordinator import events as ev
+from coordinator.controller.batches import steps_for
 from coordinator.fleet import Fleet
 from coordinator.rounds import Rounds
 from coordinator.run import begin
 from coordinator.simulator.actor import HASH, MODEL, Actor
 from coordinator.simulator.boards import VirtualBoard
+from coordinator.simulator.steps import together
 from edged.controls import RunSettings
 from edged.messages import Abort, Accepted, Attend, Order, Train
 
 WAKE_SECONDS = 15.0
+COLLECTIVE_SECONDS = 30.0
+"""So long the other ranks wait in a collective for one that died, before they give the round up."""
+SYNCHRONOUS = ("ddp",)
 
 
 class Dropped(Struct, frozen=True):
@@ -29,12 +34,58 @@ class Dropped(Struct, frozen=True):
     down: bool
 
 
+class GivenUp(Struct, frozen=True):
+    """The ranks of a synchronous round notice that one of them is gone."""
+
+    orders: tuple[str, ...]
+
+
+class Learnt(Struct, frozen=True):
+    """What training an order really came to: sums over its samples."""
+
+    loss_sum: float
+    sums: dict[str, float] = {}
+
+
+class Training(Protocol):
+    """Real training under virtual time (`simulator.training`); without it only time and joules pass."""
+
+    def train(self, order: Train) -> Learnt:
+        """Local steps of one order."""
+
+    def train_together(self, orders: list[Train]) -> dict[str, Learnt]:
+        """The common steps of synchronous ranks, by order."""
+
+    def fold(self, fold: ev.Fold) -> None:
+        """Merge into the next version."""
+
+    def measure(self, version: str) -> dict[str, Any]:
+        """Held-out figures of a version."""
+
+
 class World:
-    """A fleet, a run, and the time that passes for them."""
+    """A fleet, a run, and the time that passes for them.
+
+    `told` hears every recorded row at once. With synchronous gradients each step is followed by
+    `step_communication_seconds` of exchange. Raises ValueError for a regime that is not simulated.
+    """
 
     def __init__(
-        self, boards: Iterable[VirtualBoard], settings: RunSettings, pool_samples: int, seed: int = 1
+        self,
+        boards: Iterable[VirtualBoard],
+        settings: RunSettings,
+        pool_samples: int,
+        seed: int = 1,
+        *,
+        step_communication_seconds: float = 0.0,
+        training: Training | None = None,
+        told: Callable[[str, dict[str, Any]], None] | None = None,
     ) -> None:
+        if settings.regime not in ("pma", *SYNCHRONOUS):
+            raise ValueError(f"regime {settings.regime} is not simulated: only pma, {', '.join(SYNCHRONOUS)}")
+        self._training, self._told = training, told
+        self._step_communication_seconds = step_communication_seconds
+        self._ranks: list[Train] = []
         self.settings, self.pool_samples, self.now = settings, pool_samples, 0.0
         self.actors = {b.id: Actor(b, random.Random(f"{seed}/{b.id}")) for b in boards}
         prepared = ev.Prepared("simulated", settings, HASH, MODEL, HASH, pool_samples)
@@ -43,7 +94,7 @@ class World:
         self.orders: dict[str, Train] = {}
         self.notes: list[ev.Note] = []
         self.finished: ev.Finished | None = None
-        self._queue: list[tuple[float, int, ev.Event | Dropped]] = []
+        self._queue: list[tuple[float, int, ev.Event | Dropped | GivenUp]] = []
         self._count = 0
         self._woken_at = 0.0
         for name, actor in sorted(self.actors.items()):
@@ -52,18 +103,22 @@ class World:
                 self.at(dropout.at_seconds, Dropped(name, True))
                 self.at(dropout.at_seconds + dropout.for_seconds, Dropped(name, False))
 
-    def at(self, seconds: float, event: ev.Event | Dropped) -> None:
+    def at(self, seconds: float, event: ev.Event | Dropped | GivenUp) -> None:
         """Let the event happen at that virtual second (or now, if that is past)."""
         self._count += 1
         heapq.heappush(self._queue, (max(seconds, self.now), self._count, event))
 
     def run(self, until_seconds: float = 1e9) -> "World":
-        """Let time pass until the run is over (closing accounts included) or the time is up."""
+        """Let time pass until the run is over (closing accounts included), pauses by itself, or the time is up."""
         while self.now < until_seconds and (self._queue or self.finished is None):
+            if self.rounds.state.paused and self.finished is None:
+                break
             self._wake()
             self.now, _, event = heapq.heappop(self._queue)
             if isinstance(event, Dropped):
                 self._drop(event)
+            elif isinstance(event, GivenUp):
+                self._give_up(event)
             elif not self._mute(event):
                 self._carry_out(self.rounds.handle(event, self.now))
         return self
@@ -78,19 +133,31 @@ class World:
     def _mute(self, event: ev.Event) -> bool:
         # What a process would have said after it died is never said.
         if isinstance(event, ev.Reported):
-            actor = self.actors[event.report.board]
-            return not actor.alive or event.report.boot != actor.boot
+            actor, report = self.actors[event.report.board], event.report
+            stale = report.stage == "trained" and actor.report is not report
+            return not actor.alive or report.boot != actor.boot or stale
         return False
 
     def _drop(self, event: Dropped) -> None:
         actor = self.actors[event.board]
         actor.alive = not event.down
         if event.down:
+            if isinstance(actor.order, Train) and self.settings.regime in SYNCHRONOUS:
+                others = [a for a in self.actors.values() if a is not actor and isinstance(a.order, Train)]
+                lost = tuple(a.order.order for a in others if a.order and self.now < a.idle_seconds)
+                self.at(self.now + COLLECTIVE_SECONDS, GivenUp(lost))
             actor.order = actor.report = None
             self.at(self.now, ev.Born(actor.birth(self.settings, self.pool_samples, "lost")))
         else:
             actor.boot_count += 1
             self.at(self.now, ev.Born(actor.birth(self.settings, self.pool_samples)))
+
+    def _give_up(self, event: GivenUp) -> None:
+        for actor in self.actors.values():
+            if actor.alive and actor.order is not None and actor.order.order in event.orders:
+                actor.give_up(self.now)
+                state = actor.state("waiting", self.rounds.state.term)
+                self.at(self.now, ev.Heard(structs.replace(state, abandoned=actor.order.order)))
 
     def _carry_out(self, effects: list[ev.Effect]) -> None:
         for effect in effects:
@@ -101,26 +168,39 @@ class World:
                     upload = self.actors[effect.board].spec.upload_seconds
                     self.at(self.now + upload, ev.Stored(effect.board, effect.order))
                 case ev.Fold():
+                    if self._training is not None:
+                        self._training.fold(effect)
                     self.at(self.now, ev.Folded(effect.round, MODEL))
+                case ev.Evaluate():
+                    self._measure(effect)
                 case ev.Record():
-                    self.rows.setdefault(effect.table, []).append(effect.row)
+                    self._record(effect.table, effect.row)
                 case ev.Note():
                     self.notes.append(effect)
                 case ev.Finished():
                     self.finished = effect
+        if self._ranks:
+            self._step_together(self._ranks)
+            self._ranks = []
+
+    def _record(self, table: str, row: dict[str, Any]) -> None:
+        row = {**row, "at_seconds": self.now}
+        self.rows.setdefault(table, []).append(row)
+        if self._told is not None:
+            self._told(table, row)
+
+    def _measure(self, effect: ev.Evaluate) -> None:
+        if self._training is not None:
+            figures = self._training.measure(effect.version)
+            self._record("evaluation", {"run": effect.run, "round": effect.round, **figures})
 
     def _deliver(self, board: str, message: Order) -> None:
         actor = self.actors.get(board)
-        if actor is None or not actor.alive or isinstance(message, Accepted):
+        if actor is None or not actor.alive or isinstance(message, Accepted | Abort):
             return
-        if (
-            isinstance(message, Train | Attend)
-            and actor.order is not None
-            and actor.order.order == message.order
-        ):
+        same = actor.order is not None and actor.order.order == getattr(message, "order", "")
+        if isinstance(message, Train | Attend) and same:
             self.at(self.now, ev.Heard(actor.state("training", message.term)))
-            return
-        if isinstance(message, Abort):
             return
         closed = actor.close(self.now)
         if closed is not None:
@@ -130,7 +210,45 @@ class World:
             self.at(self.now, ev.Heard(actor.state("waiting", message.term)))
         if isinstance(message, Train):
             self.orders[message.order] = message
+            if self.settings.regime in SYNCHRONOUS:
+                self._ranks.append(message)
+                return
             ready = actor.train(message, self.now)
-            self.at(self.now, ev.Heard(actor.state("training", message.term)))
-            assert actor.report is not None
-            self.at(ready, ev.Reported(actor.report))
+            if self._training is not None:
+                learnt = self._training.train(message)
+                actor.learnt(learnt.loss_sum, learnt.sums)
+            self._answer(actor, message, ready)
+
+    def _answer(self, actor: Actor, order: Train, ready: float) -> None:
+        self.at(self.now, ev.Heard(actor.state("training", order.term)))
+        assert actor.report is not None
+        self.at(ready, ev.Reported(actor.report))
+
+    def _step_together(self, orders: list[Train]) -> None:
+        actors = [self.actors[board_of(order.order)] for order in orders]
+        drawn = [a.spec.draw(a.rng, self.now, order.samples) for a, order in zip(actors, orders, strict=True)]
+        steps = steps_for(sum(order.samples for order in orders), orders[0].batch)
+        found = together(
+            [order.samples for order in orders],
+            [seconds / order.samples for (seconds, _), order in zip(drawn, orders, strict=True)],
+            steps,
+            step_communication_seconds=self._step_communication_seconds,
+        )
+        learnt = self._training.train_together(orders) if self._training is not None else {}
+        for i, (actor, order) in enumerate(zip(actors, orders, strict=True)):
+            ready = actor.spend(
+                order,
+                self.now,
+                (found.compute_seconds[i], drawn[i][1]),
+                wait=found.wait_seconds[i],
+                communication=found.communication_seconds,
+                steps=steps,
+            )
+            if order.order in learnt:
+                actor.learnt(learnt[order.order].loss_sum, learnt[order.order].sums)
+            self._answer(actor, order, ready)
+
+
+def board_of(order: str) -> str:
+    """The board in an order's id."""
+    return order.split(".")[2]
