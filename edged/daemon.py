@@ -26,6 +26,7 @@ from edged.link import LinkConfig
 from edged.messages import EnergyChannel
 from edged.notify import Notify
 from edged.paho_link import PahoLink
+from edged.plugs import hearing
 from edged.runtime import Runtime
 from edged.stock import take_stock
 from edged.topics import Topics
@@ -145,7 +146,14 @@ def open_meter(settings: Settings, energy: dict[str, dict[str, Any]], activity: 
     table = settings.energy
     chosen = [load("emulated")] if settings.emulate.board else load_all(table.exclude)
     preferences = Preferences(prefer=table.prefer, exclude=table.exclude, count_psys=table.count_psys)
-    context = real_context(options=energy, activity=activity)
+    try:
+        plugs = None if settings.emulate.board else hearing(link_config(settings), energy)
+    except ValueError as error:
+        log.error("%s", error)
+        plugs = None
+    context = real_context(
+        options=energy, activity=activity, mqtt_subscribe=plugs.subscribe if plugs is not None else None
+    )
     meter = Meter(context, chosen, Options(preferences=preferences))
     meter.start()
     return meter

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
 from edged.boards import estimate_options
 from edged.boards import load as load_boards
-from edged.config import ConfigError, Settings
+from edged.config import ConfigError, Settings, with_board_id
 from edged.config import load as load_settings
+from edged.plugs import PlugLink, hearing
 from probes import Context, load_all
 from probes._calibration import Calibration, fit
 from probes._energy import Energy, Mark
@@ -61,13 +63,18 @@ def opened(
         }
     table = settings.energy
     preferences = Preferences(prefer=table.prefer, exclude=table.exclude, count_psys=table.count_psys)
+    plugs = _plugs(settings, options)
     with tempfile.TemporaryDirectory(prefix="edged-probe-") as folder:
         context = _context(root, Path(folder), options)
+        if plugs is not None:
+            context = replace(context, mqtt_subscribe=plugs.subscribe)
         meter = Meter(context, load_all(table.exclude), Options(preferences=preferences))
         try:
             yield meter
         finally:
             meter.close()
+            if plugs is not None:
+                plugs.close()
 
 
 def measured(meter: Meter, command: Sequence[str]) -> Outcome:
@@ -151,6 +158,18 @@ def _settings(root: Path, config: Path | None) -> Settings:
     try:
         return load_settings(config, {}) if root == Path("/") or config is not None else Settings()
     except ConfigError as error:
+        raise Refused(str(error)) from None
+
+
+def _plugs(settings: Settings, options: dict[str, dict[str, object]]) -> PlugLink | None:
+    """A link to a plug that speaks MQTT, where the settings name one."""
+    if not options.get("plug", {}).get("topic"):
+        return None
+    from edged.daemon import link_config
+
+    try:
+        return hearing(link_config(with_board_id(settings, socket.gethostname())), options)
+    except (ConfigError, ValueError) as error:
         raise Refused(str(error)) from None
 
 
