@@ -114,12 +114,9 @@ def adopt(control: Control, allocation: Allocation) -> None:
 
 def learn(control: Control, board: str, round_number: int, report: Report, window: str) -> str:
     """Take in an accepted report. Answers why it was left out, empty when it was not."""
-    steady = report.steady if report.steady.samples else None
-    samples = steady.samples if steady else report.samples
-    seconds = steady.seconds if steady else report.parts.compute.seconds
-    joules = steady.joules if steady else report.energy.joules
+    samples, seconds, joules = report.steady.samples, report.steady.seconds, report.steady.joules
     if samples < 1 or seconds <= 0:
-        return f"{samples} samples in {seconds} s are no reading"
+        return "only the first two steps of a new process: they tell little of what follows"
     if window == "round":
         whole = control.whole.get(board)
         joules = None if whole is None else whole * samples

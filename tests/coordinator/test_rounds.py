@@ -4,7 +4,7 @@ import pytest
 
 from coordinator import events as ev
 from coordinator.controller import Weights
-from edged.messages import Abort, Attend, StandBy, Train
+from edged.messages import Abort, Attend, StandBy, Steady, Train
 from tests.coordinator.play import MODEL, Play, birth
 
 
@@ -125,3 +125,16 @@ def test_named_boards_are_waited_for() -> None:
     assert "c was never heard of" in play.state.reason
     play.feed(ev.Born(birth("c")))
     assert set(play.shares()) == {"a", "b", "c"}
+
+
+def test_the_first_two_steps_of_a_new_process_are_no_reading() -> None:
+    play = Play()
+    play.now += 10
+    play.feed(ev.Reported(play.report("a", steady=Steady())))
+    play.feed(ev.Stored("a", play.state.assignments["a"].order))
+    assert play.state.accepted == 334
+    assert play.notes("unused_readings")
+    for board in "bc":
+        play.train(board)
+    play.feed(ev.Folded(1, MODEL))
+    assert "a not measured yet" in play.state.share_reason
