@@ -1,4 +1,4 @@
-"""The same fleet under several policies: in the steady state by arithmetic, or in closed loop by `world`.
+"""The same fleet under several policies in closed loop, by `world`; `settled` does it by arithmetic.
 
 Joules are simulated ones, of compute windows, waiting and communication. Every line is held against equal,
 against time-only and against the fewest joules that any split needs (the optimum of ALGORITHMS 7.2).
@@ -14,7 +14,6 @@ from msgspec import Struct, structs
 from coordinator.controller import Weights
 from coordinator.controller.policies import find
 from coordinator.controller.policies import options as policy_options
-from coordinator.controller.steady import Truth, outcome, steady
 from coordinator.simulator.fleetfile import FleetFile
 from coordinator.simulator.world import World
 from edged.controls import RunSettings
@@ -76,55 +75,9 @@ def optimum(floor: int = 0) -> Plan:
     return Plan(label, "min-energy", {"slack": None}, floor=floor)
 
 
-def truths(fleet: FleetFile) -> tuple[Truth, ...]:
-    """The fleet's true costs for the steady state."""
-    return tuple(
-        Truth(b.id, b.samples_per_second, b.active_watts, b.waiting_watts, b.fixed_seconds, b.cores)
-        for b in fleet.board
-    )
-
-
-def steady_lines(fleet: FleetFile, wanted: Sequence[Plan]) -> tuple[Line, ...]:
-    """Where each plan settles with exact costs, no deadband and no first round (communication left out)."""
-    boards = truths(fleet)
-    lines = []
-    for plan in wanted:
-        found = steady(
-            find(plan.policy),
-            policy_options(plan.policy, plan.options),
-            boards,
-            fleet.budget,
-            floor=plan.floor,
-        )
-        waiting = sum(found.seconds - t for t in found.times)
-        lines.append(
-            Line(
-                plan.label,
-                found.seconds,
-                found.joules,
-                found.joules - found.wait_joules,
-                found.wait_joules,
-                None,
-                waiting / (found.seconds * len(boards)),
-                found.variation,
-                None,
-                dict(zip((b.board for b in boards), found.shares, strict=True)),
-            )
-        )
-    equal = outcome(boards, [fleet.budget / len(boards)] * len(boards))
-    fastest = steady(find("adaptive"), policy_options("adaptive", {}), boards, fleet.budget)
-    cheapest = steady(find("min-energy"), policy_options("min-energy", {"slack": None}), boards, fleet.budget)
-    references: References = {
-        "equal": (equal.seconds, equal.joules),
-        "time-only": (fastest.seconds, fastest.joules),
-        "optimum": (cheapest.seconds, cheapest.joules),
-    }
-    return tuple(_held(line, references) for line in lines)
-
-
-def closed_loop(fleet: FleetFile, plan: Plan, rounds: int, seed: int = 1, regime: str = "pma") -> World:
-    """A whole run of the plan in virtual time."""
-    settings = RunSettings(
+def settings_of(fleet: FleetFile, plan: Plan, rounds: int, seed: int = 1, regime: str = "pma") -> RunSettings:
+    """What a run of the plan would be started with."""
+    return RunSettings(
         "virtual",
         "virtual",
         fleet.budget,
@@ -134,15 +87,27 @@ def closed_loop(fleet: FleetFile, plan: Plan, rounds: int, seed: int = 1, regime
         {key: value for key, value in plan.options.items() if key not in ("w_t", "w_e")},
         w_t=1.0 if plan.w_e is None else 1 - plan.w_e,
         w_e=plan.w_e or 0.0,
-        batch=fleet.batch,
+        batch=fleet.batch_of(regime),
         learning_rate=0.1,
         evaluate=False,
         seed=seed,
+        fixed_cost=fleet.fixed_cost,
         # Nothing here tells of progress; a board that dies comes back and says so.
         deadline_floor_seconds=PATIENCE_SECONDS,
         deadline_limit_seconds=PATIENCE_SECONDS,
     )
-    return World(fleet.board, settings, fleet.samples, seed).run()
+
+
+def closed_loop(fleet: FleetFile, plan: Plan, rounds: int, seed: int = 1, regime: str = "pma") -> World:
+    """A whole run of the plan in virtual time. Raises ValueError where no shares can be given."""
+    settings = settings_of(fleet, plan, rounds, seed, regime)
+    step_communication = fleet.step_communication_seconds
+    world = World(
+        fleet.board, settings, fleet.samples, seed, step_communication_seconds=step_communication
+    ).run()
+    if world.rounds.state.paused:
+        raise ValueError(f"{plan.label}: {world.rounds.state.reason}")
+    return world
 
 
 def closed_line(label: str, world: World, settle: int = 2) -> Line:
@@ -157,13 +122,15 @@ def closed_line(label: str, world: World, settle: int = 2) -> Line:
     seconds = {name: sum(part[name]["seconds"] for part in closed) for name in PARTS}
     known = [value for value in joules.values() if value is not None]
     shares = [row["shares"] for row in world.rows["round"]]
+    # With gradients at every step a round is as long as the sum of its slowest steps.
+    length = "makespan_seconds" if world.settings.regime == "pma" else "wall_seconds"
 
     def each_round(value: float | None) -> float | None:
         return None if value is None else value / len(rounds)
 
     return Line(
         label,
-        median(row["makespan_seconds"] for row in rounds if row["makespan_seconds"] is not None),
+        median(row[length] for row in rounds if row[length] is not None),
         each_round(sum(known) if len(known) == len(PARTS) else None),
         each_round(joules["compute"]),
         each_round(joules["wait"]),
@@ -190,10 +157,11 @@ def closed_lines(
     ):
         line = found.get(plan.label) or closed_line(name, closed_loop(fleet, plan, rounds, seed, regime))
         references[name] = (line.makespan_seconds, line.joules)
-    return tuple(_held(line, references) for line in found.values())
+    return tuple(held(line, references) for line in found.values())
 
 
-def _held(line: Line, references: References) -> Line:
+def held(line: Line, references: References) -> Line:
+    """The line with its relative differences to each reference."""
     against = {
         name: (
             line.makespan_seconds / seconds - 1,

@@ -5,13 +5,13 @@ A name without a path is one of the fleets that ship (`coordinator/fleets/`).
 
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
-from coordinator.simulator.boards import VirtualBoard
-from edged.fields import Natural, Text
+from coordinator.simulator.boards import Nonnegative, VirtualBoard
+from edged.fields import Count, Natural, Text
 
 
 class FleetError(ValueError):
@@ -19,19 +19,37 @@ class FleetError(ValueError):
 
 
 class FleetFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """A fleet and the work that its figures were shaped for."""
+    """A fleet, the work that its figures were shaped for, and how `simulate` runs it unless told otherwise.
+
+    `global_batch` is that of all ranks together in a step of synchronous gradients.
+    """
 
     name: Text
     board: Annotated[tuple[VirtualBoard, ...], Meta(min_length=1)]
     about: Text = ""
     budget: Natural = 8000
     batch: Natural = 32
+    global_batch: Natural | None = None
     pool_samples: Natural | None = None
+    regime: Literal["pma", "ddp"] = "pma"
+    policy: Text = "adaptive"
+    policy_options: dict[str, Any] = {}
+    w_e: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    rounds: Natural = 20
+    seed: Count = 1
+    fixed_cost: Literal["none", "fit"] = "none"
+    step_communication_seconds: Nonnegative = 0.0
 
     @property
     def samples(self) -> int:
         """Samples of the pool; as many as a round trains where the file does not say."""
         return self.pool_samples or self.budget
+
+    def batch_of(self, regime: str) -> int:
+        """What a run in that regime calls its batch: local samples, or those of all ranks together."""
+        if regime == "pma":
+            return self.batch
+        return self.global_batch or min(self.budget, self.batch * len(self.board))
 
 
 def shipped() -> tuple[str, ...]:

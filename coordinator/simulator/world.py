@@ -109,7 +109,7 @@ class World:
         heapq.heappush(self._queue, (max(seconds, self.now), self._count, event))
 
     def run(self, until_seconds: float = 1e9) -> "World":
-        """Let time pass until the run is over (closing accounts included), pauses by itself, or the time is up."""
+        """Let time pass until the run is over (closing accounts included), pauses, or the time is up."""
         while self.now < until_seconds and (self._queue or self.finished is None):
             if self.rounds.state.paused and self.finished is None:
                 break
@@ -143,8 +143,10 @@ class World:
         actor.alive = not event.down
         if event.down:
             if isinstance(actor.order, Train) and self.settings.regime in SYNCHRONOUS:
-                others = [a for a in self.actors.values() if a is not actor and isinstance(a.order, Train)]
-                lost = tuple(a.order.order for a in others if a.order and self.now < a.idle_seconds)
+                hung = [a for a in self.actors.values() if a is not actor and self.now < a.idle_seconds]
+                for other in hung:
+                    other.report = None  # its next collective does not end
+                lost = tuple(a.order.order for a in hung if a.order is not None)
                 self.at(self.now + COLLECTIVE_SECONDS, GivenUp(lost))
             actor.order = actor.report = None
             self.at(self.now, ev.Born(actor.birth(self.settings, self.pool_samples, "lost")))

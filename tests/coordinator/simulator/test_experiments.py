@@ -8,7 +8,7 @@ from coordinator.controller.frontier import Fleet, Frontier
 from coordinator.controller.policies import find
 from coordinator.controller.policies import options as policy_options
 from coordinator.controller.steady import steady
-from coordinator.simulator.boards import VirtualBoard
+from coordinator.simulator.boards import Dropout, VirtualBoard
 from coordinator.simulator.experiments import (
     Line,
     Plan,
@@ -17,10 +17,9 @@ from coordinator.simulator.experiments import (
     closed_loop,
     optimum,
     plans,
-    steady_lines,
-    truths,
 )
 from coordinator.simulator.fleetfile import FleetFile, read
+from coordinator.simulator.settled import steady_lines, truths
 
 INVENTED = read("invented-eleven")
 
@@ -133,3 +132,39 @@ def test_communication_is_counted_where_it_takes_time() -> None:
     line = closed_line("equal", closed_loop(FleetFile("two", boards, budget=100), Plan("equal", "equal"), 4))
     assert line.communication_joules == pytest.approx(3.0)
     assert line.wait_joules == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("name", ["adaptive", "ema-batch", "omnilearn", "min-energy"])
+def test_synchronous_steps_cost_at_most_a_sample_a_step_more_than_the_slowest_board(name: str) -> None:
+    fleet = structs.replace(INVENTED, global_batch=640, step_communication_seconds=0.01)
+    plan = Plan(name, name)
+    (line,) = steady_lines(fleet, [plan], "ddp")
+    steps = -(-fleet.budget // 640)
+    slowest = max(1 / b.samples_per_second for b in fleet.board)
+    alone = max(line.shares[b.id] / b.samples_per_second for b in fleet.board)
+    assert alone <= line.makespan_seconds - 0.01 * steps <= alone + steps * slowest
+    assert line.communication_joules == pytest.approx(0.01 * steps * 24.4)
+    closed = closed_line(name, closed_loop(fleet, plan, 8, regime="ddp"))
+    assert closed.makespan_seconds == pytest.approx(line.makespan_seconds, rel=0.03)
+    assert closed.joules == pytest.approx(line.joules, rel=0.03)
+
+
+def test_equal_forward_times_become_alike_with_synchronous_gradients() -> None:
+    fleet = structs.replace(read("paper-eleven"), global_batch=640)
+    lines = {line.label: line for line in steady_lines(fleet, plans(["equal", "adaptive"], [0.0]), "ddp")}
+    assert 0.5 < lines["equal"].variation < 1.1
+    assert lines["time-only (w_e = 0)"].variation < 0.02
+
+
+def test_a_rank_that_dies_ends_the_synchronous_round_and_the_run_still_gets_all_its_samples() -> None:
+    boards = (
+        VirtualBoard("a", 100, 5, 1),
+        VirtualBoard("b", 50, 5, 1, dropouts=(Dropout(20.0, 40.0),)),
+    )
+    fleet = FleetFile("two", boards, budget=3000, batch=32)
+    world = closed_loop(fleet, Plan("equal", "equal"), 3, regime="ddp")
+    assert world.finished is not None
+    assert world.finished.complete
+    lost = [row["parts"]["lost"]["seconds"] for row in world.rows["closed"] if row["board"] == "a"]
+    assert max(lost) == pytest.approx(20.0 + 30.0 - 2.0)
+    assert world.rows["round"][0]["accepted"] == 0

@@ -56,7 +56,7 @@ def fleets(draw: st.DrawFn) -> tuple[VirtualBoard, ...]:
     window=st.sampled_from(["compute", "round"]),
 )
 def test_the_loop_gives_the_rows_of_the_world(
-    boards: tuple[VirtualBoard, ...], policy: str, regime: str, seed: int, fixed_cost: str, window: str
+    *, boards: tuple[VirtualBoard, ...], policy: str, regime: str, seed: int, fixed_cost: str, window: str
 ) -> None:
     if policy in ("ema-batch", "omnilearn"):
         regime = "ddp"
@@ -79,7 +79,7 @@ def test_the_loop_gives_the_rows_of_the_world(
         deadline_limit_seconds=1e6,
     )
     world = World(boards, plan, 3000, seed, step_communication_seconds=0.01).run()
-    members = dict.fromkeys(range(1, 7), [b.id for b in boards])
+    members = {number: [b.id for b in boards] for number in range(1, 7)}
     work = Work(plan.budget, 32, window, 0.01)
     rounds = list(live(control_of(plan, boards), members, work, Virtual(boards, seed)))
     for lived, row in zip(rounds, world.rows["round"], strict=True):
@@ -106,7 +106,7 @@ def test_a_board_that_returns_nothing_misses_and_is_held_at_its_floor() -> None:
             return None if board == "b" and round > 1 else Spent(samples / 10, 5.0, 1.0)
 
     control = controlled("time-only", {}, Weights(1.0, 0.0), "pma", "none")
-    rounds = list(live(control, dict.fromkeys(range(1, 7), ["a", "b"]), Work(1000, 10), Gone()))
+    rounds = list(live(control, dict.fromkeys(range(1, 7), ("a", "b")), Work(1000, 10), Gone()))
     assert rounds[0].shares == {"a": 500, "b": 500}
     assert rounds[-1].shares == {"a": 990, "b": 10}
     assert Settings().misses_to_floor == 3
