@@ -23,6 +23,8 @@ class PowerSeries:
         self.status: Status = "absent"
         self.reason = "not read yet"
         self._last: Sample | None = None
+        self._dead = ""
+        self.changed_at = 0.0  # when the value last was another
 
     def add(self, sample: Sample, period_seconds: float) -> None:
         """Take one reading; `period_seconds` is how often they are meant to come."""
@@ -35,7 +37,9 @@ class PowerSeries:
         last, node = self._last, self.track.nodes[-1] if self.track.nodes else None
         if last is not None and at <= last.monotonic_seconds:
             return
-        self.status, self.reason = "ok", ""
+        if last is None or watts != last.value:
+            self.changed_at, self._dead = at, ""
+        self.status, self.reason = ("frozen", self._dead) if self._dead else ("ok", "")
         self._last = sample
         if last is None or node is None or node.watts is None:
             self.track.advance(at, watts=watts)
@@ -50,13 +54,23 @@ class PowerSeries:
         if gap:
             self.track.flag(at, "gap")
         own = suspended and not self.channel.counts_suspend
-        if gap or own:
+        if gap or own or self._dead:
             self.track.advance(at, filled=joules, slept=slept if own else 0.0, watts=watts)
             return
         # A change of power at an unknown instant between two readings moves the area evenly within plus or
         # minus half of (change x interval).
         variance = ((watts - node.watts) * seconds) ** 2 / 12
         self.track.advance(at, known=joules, covered=seconds, variance=variance, watts=watts)
+
+    @property
+    def value(self) -> float | None:
+        """The last valid reading."""
+        return None if self._last is None else self._last.value
+
+    def freeze(self, reason: str) -> None:
+        """From here on its readings count for nothing, until one differs."""
+        self.status, self.reason, self._dead = "frozen", reason, reason
+        self.track.flag(self.track.nodes[-1].at, "frozen")
 
     def level(self, at: float) -> Level | None:
         return delayed(self.track.level(at), self._last)

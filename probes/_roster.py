@@ -16,6 +16,7 @@ from probes._mirror import Mirrors
 from probes._power import PowerSeries
 from probes._sampler import Sampler, Source
 from probes._settings import SettingError
+from probes._still import dead
 
 HEARTBEAT_SECONDS = 30.0  # a counter is read at least this often
 SLOWEST_POWER_SECONDS = 1.0
@@ -71,6 +72,15 @@ class Roster:
                 self._open(probe, fresh)
         with self.lock:
             self.findings = findings
+
+    def freeze_dead(self, now: float) -> None:
+        """Take no more of a sensor that stands still while a part of what it measures has moved."""
+        with self.lock:
+            powers = [one for one in self.series.values() if isinstance(one, PowerSeries)]
+            reasons = dead(powers, now)
+            for one in powers:
+                if one.channel.id in reasons:
+                    one.freeze(reasons[one.channel.id])
 
     def choose(self) -> None:
         """Take the best headline; inside a run the scope it began with comes first, and what works stays."""

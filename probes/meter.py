@@ -206,6 +206,7 @@ class Meter:
     def look_again(self) -> None:
         """Search for sensors that came or went, and see to the headline; done each minute once started."""
         self._roster.look()
+        self._roster.freeze_dead(self._context.clock.monotonic())
         self._roster.choose()
 
     def _keep(self) -> None:

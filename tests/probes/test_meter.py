@@ -1,67 +1,22 @@
-"""The meter in virtual time: windows add up, gaps are told, the headline does not change unseen."""
+"""The meter in virtual time: windows add up, gaps are told, past instants are placed."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probes import Context
-from probes._files import Trouble
-from probes._outside import real_context
 from probes._virtual import VirtualClock
 from probes.emulated import Activity
 from probes.emulated import create as emulated
-from probes.meter import Energy, Mark, MarkError, Meter, Options, Preferences
-from tests.probes.scripted import Scripted, Value, channel
-
-
-def context(clock: VirtualClock, **options: dict[str, object]) -> Context:
-    return replace(real_context(Path("/nowhere"), options), clock=clock)
-
-
-class Bench:
-    """A meter over scripted channels, sampled each `period` seconds of virtual time."""
-
-    def __init__(self, *probes: Scripted, period: float = 0.1, options: Options | None = None) -> None:
-        self.clock = VirtualClock()
-        self.period = period
-        self.meter = Meter(context(self.clock), list(probes), options)
-        self.meter.open()
-
-    def run(self, seconds: float) -> Mark:
-        for _ in range(round(seconds / self.period)):
-            self.clock.advance(self.period)
-            self.meter.sample()
-        return self.meter.mark()
-
-    def window(self, start: Mark, end: Mark) -> Energy:
-        return self.meter.window(start, end)
-
-
-def steady(watts: float) -> Value:
-    return lambda now: watts
-
-
-def counting(watts: float, wrap: float = math.inf) -> Value:
-    return lambda now: (5.0 + watts * now) % wrap
-
-
-def down(value: Value, start: float, end: float, status: str = "invalid") -> Value:
-    """The same, not readable in [start, end)."""
-    trouble = Trouble("denied" if status == "denied" else "invalid", "EIO")
-    return lambda now: trouble if start <= now < end else value(now)
-
-
-VDD_IN = channel("ina/VDD_IN", scope="module")
-PACKAGE = channel("cpu/package-0", "counter", "package", range_joules=65532.6, max_watts=500.0)
-DRAM = channel("cpu/package-0/dram", "counter", "dram", range_joules=65532.6, max_watts=200.0)
-WALL = channel("plug/wall", scope="wall", counts_suspend=True)
+from probes.meter import MarkError, Meter, Options
+from tests.probes.bench import PACKAGE, VDD_IN, WALL, Bench, context, counting, down, steady
+from tests.probes.scripted import Scripted
 
 
 def test_a_steady_load_over_a_window_is_watts_times_seconds() -> None:
@@ -73,28 +28,6 @@ def test_a_steady_load_over_a_window_is_watts_times_seconds() -> None:
     assert (found.coverage, found.flags) == (1.0, ())
     assert found.uncertainty_joules == pytest.approx(1.0, rel=0.01)  # 2 % of it
     assert found.above_idle_joules is None
-
-
-def test_package_and_dram_of_all_sockets_are_one_headline() -> None:
-    second = channel("cpu/package-1", "counter", "package", range_joules=65532.6, max_watts=500.0)
-    bench = Bench(
-        Scripted("cpu", (PACKAGE, counting(40.0)), (DRAM, counting(5.0)), (second, counting(30.0, 65532.6)))
-    )
-    start = bench.meter.mark()
-    found = bench.window(start, bench.run(20.0))
-    assert found.joules == pytest.approx(20 * 75.0)
-    assert found.scope == "package+dram"
-
-
-def test_other_scopes_stand_beside_the_headline_and_are_not_added() -> None:
-    bench = Bench(
-        Scripted("x", (WALL, steady(12.0)), (VDD_IN, steady(5.0))), Scripted("cpu", (PACKAGE, counting(3.0)))
-    )
-    start = bench.meter.mark()
-    found = bench.window(start, bench.run(10.0))
-    assert found.channel_id == "plug/wall"
-    assert found.joules == pytest.approx(120.0)
-    assert found.components == {"ina/VDD_IN": pytest.approx(50.0), "cpu/package-0": pytest.approx(30.0)}
 
 
 @settings(max_examples=40, deadline=None)
@@ -181,107 +114,6 @@ def test_a_suspend_makes_a_boards_own_window_unknown_and_not_a_plugs() -> None:
         assert "suspend" in found.flags
 
 
-def test_nothing_measures_is_none_with_a_reason_and_never_zero() -> None:
-    bench = Bench(Scripted("cpu", (PACKAGE, lambda now: Trouble("denied", "energy_uj: not permitted"))))
-    start = bench.meter.mark()
-    found = bench.window(start, bench.run(10.0))
-    assert (found.joules, found.partial_joules, found.scope, found.basis) == (None, None, None, None)
-    assert "cpu/package-0 is denied: energy_uj: not permitted" in found.reason
-    (shown,) = bench.meter.channels()
-    assert (shown.status, shown.remedy, shown.role) == ("denied", "the way out", "unavailable")
-
-
-def test_an_unreadable_socket_leaves_no_sum_that_lacks_it() -> None:
-    second = channel("cpu/package-1", "counter", "package", max_watts=500.0)
-    bench = Bench(Scripted("cpu", (PACKAGE, counting(40.0)), (second, lambda now: Trouble("denied", "no"))))
-    assert bench.meter.live().headline_channel_id is None
-
-
-def test_a_lost_headline_is_told_and_its_scope_does_not_change_in_silence() -> None:
-    probe = Scripted("x", (VDD_IN, steady(5.0)), (PACKAGE, counting(3.0)))
-    bench = Bench(probe)
-    probe.plan = [entry for entry in probe.plan if entry[0] is not VDD_IN]
-    start = bench.meter.mark()
-    lost = bench.window(start, bench.run(10.0))
-    assert lost.joules is None
-    bench.meter.look_again()
-    start = bench.meter.mark()
-    other = bench.window(start, bench.run(10.0))
-    assert other.scope == "package"
-    assert other.joules == pytest.approx(30.0)
-    assert "scope-change" in other.flags
-    assert "ina/VDD_IN is lost" in other.reason
-    probe.plan.append((VDD_IN, steady(5.0)))
-    bench.run(1.0)
-    bench.meter.look_again()
-    start = bench.meter.mark()
-    back = bench.window(start, bench.run(10.0))
-    assert (back.scope, back.flags) == ("module", ())
-    assert back.joules == pytest.approx(50.0)
-
-
-def test_a_sensor_that_appears_later_is_found_and_does_not_take_over_the_run() -> None:
-    probe = Scripted("x", (VDD_IN, steady(5.0)))
-    bench = Bench(probe)
-    probe.plan.append((WALL, steady(12.0)))
-    bench.meter.look_again()
-    start = bench.meter.mark()
-    found = bench.window(start, bench.run(10.0))
-    assert (found.scope, found.flags) == ("module", ())
-    assert found.components["plug/wall"] == pytest.approx(120.0)
-    bench.meter.new_run()
-    start = bench.meter.mark()
-    assert bench.window(start, bench.run(10.0)).scope == "wall"
-
-
-COUNTER = channel(
-    "plug/wall/energy", "counter", "wall", resolution_joules=36000.0, twin="plug/wall/power", meter_id="plug"
-)
-POWER = channel("plug/wall/power", "power", "wall", twin="plug/wall/energy", meter_id="plug")
-
-
-def test_a_plugs_counter_counts_where_it_took_enough_steps() -> None:
-    """36 kJ a step: watts for a round, the counter for a window of days."""
-    coarse: Value = lambda now: 60.0 * now // 36000.0 * 36000.0  # noqa: E731
-    bench = Bench(
-        Scripted("plug", (COUNTER, coarse), (POWER, steady(60.0))),
-        period=10.0,
-        options=Options(power_seconds=10.0),
-    )
-    start = bench.meter.mark()
-    short = bench.run(600.0)
-    assert bench.meter.measure(start, short).channel_id == "plug/wall/power"
-    assert bench.window(start, short).channel_id == "plug/wall/power"
-    fine = replace(COUNTER, resolution_joules=3.6)
-    bench = Bench(Scripted("plug", (fine, counting(60.0)), (POWER, steady(60.0))))
-    start = bench.meter.mark()
-    found = bench.window(start, bench.run(30.0))
-    assert found.channel_id == "plug/wall/energy"
-    assert found.joules == pytest.approx(1800.0)
-    assert found.meter_id == "plug"
-    tiny = bench.run(0.5)
-    assert bench.meter.measure(bench.meter.mark(30.0), tiny).channel_id == "plug/wall/power"
-
-
-def test_two_dies_that_show_one_counter_are_counted_once() -> None:
-    first = channel("cpu/package-0-die-0", "counter", "package", max_watts=500.0)
-    second = channel("cpu/package-0-die-1", "counter", "package", max_watts=500.0, may_mirror=first.id)
-    for other, joules in ((counting(40.0), 400.0), (counting(25.0), 650.0)):
-        bench = Bench(Scripted("cpu", (first, counting(40.0)), (second, other)))
-        start = bench.meter.mark()
-        found = bench.window(start, bench.run(10.0))
-        assert found.joules == pytest.approx(joules)
-        assert found.flags == ()
-
-
-def test_dies_are_flagged_until_both_have_moved() -> None:
-    first = channel("cpu/package-0-die-0", "counter", "package", max_watts=500.0)
-    second = channel("cpu/package-0-die-1", "counter", "package", max_watts=500.0, may_mirror=first.id)
-    bench = Bench(Scripted("cpu", (first, counting(4.0)), (second, counting(4.0))))
-    start = bench.meter.mark()
-    assert "die-undecided" in bench.window(start, bench.run(1.0)).flags
-
-
 def test_the_idle_baseline_is_a_second_figure_and_never_taken_off() -> None:
     bench = Bench(Scripted("ina", (VDD_IN, lambda now: 2.0 if now < 40.0 else 7.0)))
     start = bench.meter.mark()
@@ -342,28 +174,6 @@ def test_live_shows_every_channel_and_reads_nothing() -> None:
         ("cpu/package-0", False),
     ]
     assert live.channels[1].watts == pytest.approx(3.0)
-
-
-def test_psys_is_counted_on_request_only() -> None:
-    psys = channel("cpu/psys", "counter", "platform", headline=False)
-    for wanted, scope in ((False, "package"), (True, "package")):
-        options = Options(preferences=Preferences(count_psys=wanted))
-        assert (
-            Bench(Scripted("cpu", (psys, counting(9.0)), (PACKAGE, counting(3.0))), options=options)
-            .meter.live()
-            .scope
-            == scope
-        )
-    options = Options(preferences=Preferences(prefer=("cpu/psys",)))
-    assert (
-        Bench(Scripted("cpu", (psys, counting(9.0)), (PACKAGE, counting(3.0))), options=options)
-        .meter.live()
-        .scope
-        == "platform"
-    )
-    assert Bench(Scripted("cpu", (psys, counting(9.0)))).meter.live().scope is None
-    options = Options(preferences=Preferences(count_psys=True))
-    assert Bench(Scripted("cpu", (psys, counting(9.0))), options=options).meter.live().scope == "platform"
 
 
 def test_a_probe_that_raises_is_a_status_and_the_others_go_on(clock: VirtualClock) -> None:
