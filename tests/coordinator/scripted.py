@@ -26,6 +26,7 @@ from edged.messages import (
     Report,
     StandBy,
     State,
+    Steady,
     Train,
     Want,
     decode,
@@ -192,6 +193,7 @@ class Board:
             steps=3,
             parts=Parts(Part(seconds, 2 * seconds)),
             energy=Energy(2 * seconds, basis="emulated"),
+            steady=Steady(samples, seconds, 2 * seconds),
             loss_sum=float(samples),
             manifest=manifest,
         )
