@@ -31,7 +31,7 @@ def chips(context: Context) -> list[Chip]:
             continue
         said = text(context, path / "name")
         name = "" if isinstance(said, Trouble) else said
-        found[real] = Chip(path, name, _address(real, path) or name)
+        found[real] = Chip(path, name, address_of(path) or name)
     ordered = sorted(found.values(), key=lambda chip: (chip.place, chip.path.name))
     named: dict[str, int] = {}
     unique = []
@@ -79,9 +79,9 @@ def _folders(context: Context) -> Iterator[Path]:
                     yield drivers / driver / device / "hwmon" / name
 
 
-def _address(real: str, path: Path) -> str:
-    """The last I2C address on the way to the folder or to its device."""
-    for way in (real, os.path.realpath(path / "device")):
+def address_of(path: Path) -> str:
+    """The last I2C address on the way to a folder or to its device; empty where there is none."""
+    for way in (os.path.realpath(path), os.path.realpath(path / "device")):
         found = [part for part in Path(way).parts if I2C.fullmatch(part)]
         if found:
             return found[-1]

@@ -20,11 +20,8 @@ from probes._still import dead
 
 HEARTBEAT_SECONDS = 30.0  # a counter is read at least this often
 SLOWEST_POWER_SECONDS = 1.0
-LOST: tuple[Status, ...] = (
-    "absent",
-    "denied",
-    "invalid",
-)  # worth opening again; a stale one comes back itself
+LOST: tuple[Status, ...] = ("absent", "denied", "invalid")
+"""Worth opening again when a search finds it; a stale one comes back by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +188,14 @@ class Roster:
                     if channel.id in self._calibrations:
                         scaled = Scaled(series, self._calibrations[channel.id])
                         self.series[scaled.channel.id] = scaled
-        for reader in probe.open(self._context, channels):
+        try:
+            readers = probe.open(self._context, channels)
+        except Exception as error:  # a foreign probe may raise anything, and the others still count
+            now, boot = self._context.clock.monotonic(), self._context.clock.boottime()
+            reason = f"does not open: {type(error).__name__}: {error}"
+            self._take([Sample(one.id, now, boot, None, "invalid", reason) for one in channels], 1.0)
+            return
+        for reader in readers:
             mine = [channel for channel in channels if channel.id in reader.channel_ids]
             if isinstance(reader, Recalling):
                 self._recalling.update(dict.fromkeys(reader.channel_ids, reader))

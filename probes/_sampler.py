@@ -32,10 +32,10 @@ class Source:
 def read(source: Source, clock: Clock, take: Take) -> None:
     """One reading into `take`; an exception out of a probe is a status like any other trouble."""
     try:
-        samples = source.reader.read()
-    except Exception as error:  # a foreign probe may raise anything, and the meter must go on
-        samples = blanks(source, clock, "invalid", f"{type(error).__name__}: {error}")
-    take(samples, source.period_seconds)
+        take(source.reader.read(), source.period_seconds)
+    except Exception as error:  # a foreign probe may raise or answer anything, and the meter must go on
+        reason = f"{type(error).__name__}: {error}"
+        take(blanks(source, clock, "invalid", reason), source.period_seconds)
 
 
 def blanks(source: Source, clock: Clock, status: Status, reason: str) -> list[Sample]:
@@ -148,13 +148,15 @@ class Sampler:
         with self._lock:
             if source in self.sources:
                 self.sources.remove(source)
-            for lane in self._lanes:
+            for lane in list(self._lanes):
                 with lane.wake:
                     if source in lane.sources:
                         lane.sources.remove(source)
-                    if not lane.sources:
-                        lane.stopping = True
-                        lane.wake.notify_all()
+                    empty = not lane.sources
+                if empty:
+                    lane.stop()
+                    self._lanes.remove(lane)
+                    self._gone_cpu_seconds += lane.cpu_seconds
         if not source.stuck:
             source.reader.close()
 

@@ -188,9 +188,15 @@ def test_a_probe_that_raises_is_a_status_and_the_others_go_on(clock: VirtualCloc
             raise ZeroDivisionError
         return 5.0
 
-    bench = Bench(Broken(), Scripted("x", (VDD_IN, fails)), Scripted("cpu", (PACKAGE, counting(3.0))))  # type: ignore[arg-type]
+    unopened = Scripted("late", (replace(WALL, id="late/wall"), steady(9.0)))
+    unopened.open = lambda context, channels: 1 / 0  # type: ignore[method-assign,assignment,return-value]
+    words = Scripted("words", (replace(WALL, id="words/wall"), lambda now: "much" if now > 0 else 9.0))  # type: ignore[arg-type,return-value]
+    others = (Scripted("x", (VDD_IN, fails)), Scripted("cpu", (PACKAGE, counting(3.0))))
+    bench = Bench(Broken(), unopened, words, *others)  # type: ignore[arg-type]
     bench.run(2.0)
     shown = {one.source: one for one in bench.meter.channels()}
     assert shown["broken"].reason == "RuntimeError: no such bus"
+    assert shown["late/wall"].reason == "does not open: ZeroDivisionError: division by zero"
+    assert shown["words/wall"].status == "invalid"
     assert (shown["ina/VDD_IN"].status, shown["ina/VDD_IN"].reason) == ("invalid", "ZeroDivisionError: ")
     assert shown["cpu/package-0"].status == "ok"

@@ -219,3 +219,33 @@ def test_no_library_and_no_driver_is_nothing_to_say(machine: Make) -> None:
     assert load("nvml").detect(machine()) == []
     (only,) = load("nvml").detect(machine({"/proc/driver/nvidia/version": "NVRM\n"}))
     assert only.remedy == "pip install 'edged[gpu]'"
+
+
+def iio(**files: str) -> dict[str, str]:
+    return {
+        f"/sys/bus/iio/devices/iio:device2/{name}": said
+        for name, said in {"name": "pac1934\n", **files}.items()
+    }
+
+
+def test_iio_power_is_milliwatts_by_its_scale_and_a_rail(machine: Make) -> None:
+    files = iio(
+        in_power1_raw="2000\n", in_power1_scale="0.5\n", in_power1_label="VDDREG\n", in_power2_raw="40\n"
+    )
+    meter = opened(machine(files), "iio")
+    assert {one.channel_id: one.watts for one in meter.live().channels} == {
+        "iio/pac1934/VDDREG": pytest.approx(1.0),
+        "iio/pac1934/power2": pytest.approx(0.04),
+    }
+    assert meter.live().headline_channel_id is None
+    meter = opened(machine(files, options={"iio": {"input": "iio/pac1934/VDDREG"}}), "iio")
+    assert (meter.live().headline_channel_id, meter.live().scope) == ("iio/pac1934/VDDREG", "dc_in")
+
+
+@pytest.mark.parametrize(
+    "files",
+    [{"in_power1_raw": "-5\n"}, {"in_power1_raw": "x"}, {"in_power1_raw": "5", "in_power_scale": "0"}],
+)
+def test_iio_files_that_hold_no_power_are_invalid(machine: Make, files: dict[str, str]) -> None:
+    (only,) = opened(machine(iio(**files)), "iio").channels()
+    assert (only.status, only.reason != "") == ("invalid", True)
