@@ -58,7 +58,7 @@ def demo(
             budget=budget,
             w_e=w_e,
             seed=seed,
-            folder=plans.folder(out),
+            out=out,
         )
     except (plans.PlanError, ValueError) as error:
         raise CommandError(str(error), exits.USAGE) from None

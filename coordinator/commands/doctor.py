@@ -9,7 +9,7 @@ from typing import Literal
 import typer
 from msgspec import Struct
 
-from coordinator.client import Client, NobodyAnswersError, NoBrokerError, client_id
+from coordinator.client import Client, NobodyAnswersError, NoBrokerError, client_id, client_name
 from coordinator.commands import _show, exits
 from coordinator.commands._surroundings import (
     BrokerOption,
@@ -135,7 +135,7 @@ def _coordinator_link(config: Config, world: Outside) -> Iterator[Finding]:
     """The limits of the broker, and what its access list lets the coordinator's user hear."""
     from coordinator.reception import SUBSCRIPTIONS
 
-    topics, name = Topics(config.fleet), "doctor"
+    topics, name = Topics(config.fleet), client_name()
     link_config = config.broker.link(client_id(config.fleet, name))
     link = world.make_link(link_config)
     for route in SUBSCRIPTIONS:

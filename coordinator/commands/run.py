@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from msgspec import ValidationError, structs
 
-from coordinator.client import Client, NobodyAnswersError, who
+from coordinator.client import Client, NobodyAnswersError, NoBrokerError, who
 from coordinator.commands import _show, exits
 from coordinator.commands._follow import Follower
 from coordinator.commands._surroundings import (
@@ -27,6 +27,7 @@ from coordinator.config import Config
 from edged.controls import GetRounds, RunSettings, Start
 
 if TYPE_CHECKING:
+    from coordinator.controller import Weights
     from coordinator.server import Server
 
 ACCOUNT_SECONDS = 3.0
@@ -91,12 +92,7 @@ def run(
 
     Example: edged-coordinator run --task digits --pool digits --budget 720 --rounds 12 --w-e 0.25
     """
-    from coordinator.controller import Weights
-
-    try:
-        weights = Weights.of(w_e, w_t)
-    except ValueError as error:
-        raise CommandError(str(error), exits.USAGE) from None
+    weights = _weights(policy, w_e, w_t)
     wanted = checked(
         task=task,
         pool=pool,
@@ -142,6 +138,22 @@ def run(
     in_the_foreground(context, found, wanted, as_json)
 
 
+def _weights(policy: str, w_e: float | None, w_t: float | None) -> "Weights":
+    from coordinator.controller import NAMED_WEIGHTS, Weights
+
+    named = NAMED_WEIGHTS.get(policy)
+    if named is not None and (w_e is not None or w_t is not None):
+        raise CommandError(
+            f"--policy {policy} has w_t {named.w_t:g} and w_e {named.w_e:g}: leave the weights out, "
+            "or take --policy adaptive",
+            exits.USAGE,
+        )
+    try:
+        return named or Weights.of(w_e, w_t)
+    except ValueError as error:
+        raise CommandError(str(error), exits.USAGE) from None
+
+
 def checked(**values: Any) -> RunSettings:
     """Settings of plain values. Raises CommandError naming the option."""
     import msgspec
@@ -173,11 +185,20 @@ def follow(client: Client, follower: Follower, detach: bool) -> None:
     try:
         while not follower.done:
             if client.wait(1.0) and client.fleet is not None:
-                follower.see(client.fleet)
+                _see(follower, client)
     except KeyboardInterrupt:
         _show.progress(f"\nrun {follower.run} goes on; `edged-coordinator stop` ends it")
         raise typer.Exit(exits.INTERRUPTED) from None
     _ended(follower)
+
+
+def _see(follower: Follower, client: Client) -> None:
+    assert client.fleet is not None
+    try:
+        follower.see(client.fleet)
+    except (NobodyAnswersError, NoBrokerError) as error:
+        # The run goes on without us, and the coordinator tells its state again when it is back.
+        _show.progress(f"{error}; still following")
 
 
 def in_the_foreground(context: typer.Context, config: Config, wanted: RunSettings, as_json: bool) -> None:

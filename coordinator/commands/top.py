@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from coordinator.client import Client, NobodyAnswersError
+from coordinator.client import Client, NobodyAnswersError, NoBrokerError
 from coordinator.commands import _show
 from coordinator.commands._surroundings import (
     BrokerOption,
@@ -146,7 +146,7 @@ def _live(client: Client, interval: float) -> None:
                 seen = look(client)
                 table = _show.rich_table("", COLUMNS, rows(seen), SIDES)
                 live.update(Group(*(Text(line) for line in heading(seen)), table), refresh=True)
-            except NobodyAnswersError as error:
+            except (NobodyAnswersError, NoBrokerError) as error:
                 live.update(Text(f"{error}\nasking again; Ctrl-C ends this"), refresh=True)
             client.wait(interval)
             time.sleep(0.2)

@@ -1,5 +1,6 @@
 """What the demo does, settled before anything starts: boards, data, budget, folder; and how long it takes."""
 
+import errno
 import os
 import time
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from edged import boards, tasks
+from edged.topics import VALID_ID
 
 KINDS: Final = (
     "rpi4",
@@ -63,15 +65,17 @@ def plan(
     budget: int | None,
     w_e: float,
     seed: int,
-    folder: Path,
+    out: Path | None,
 ) -> Plan:
-    """Check everything that can be checked without torch. Raises PlanError."""
+    """Check everything that can be checked without torch, then make the folder. Raises PlanError."""
     task_folder = str(tasks.FOLDER)
     if task.endswith(".py"):
         path = Path(task).resolve()
         task, task_folder = path.stem, str(path.parent)
     name, _, where = pool.partition("=")
     where = where or str(tasks.BUILTIN)
+    if not VALID_ID.match(name):
+        raise PlanError(f"--pool {name!r}: a pool's name has a-z, 0-9, - and _ only")
     try:
         found = tasks.find(task, [Path(task_folder)])
         info = found.inspect(tasks.BUILTIN if where == str(tasks.BUILTIN) else Path(where))
@@ -100,7 +104,7 @@ def plan(
         batch=batch,
         w_e=w_e,
         seed=seed,
-        folder=folder,
+        folder=folder(out),
     )
 
 
@@ -164,4 +168,4 @@ def _made(base: Path, stamp: str) -> Path:
                 raise
         else:
             return path.resolve()
-    raise OSError(os.strerror(17), str(base))
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(base))

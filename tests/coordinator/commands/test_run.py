@@ -82,6 +82,7 @@ def test_a_run_that_cannot_be_prepared_says_why(desk: Desk) -> None:
     ("options", "words"),
     [
         (("--w-e", "2"), "between 0 and 1"),
+        (("--policy", "balanced", "--w-e", "0.3"), "take --policy adaptive"),
         (("--name", "Not So"), "--name"),
         (("--deadline-floor", "-1"), "--deadline-floor-seconds"),
         (("--boards", "a,B!"), "--boards"),

@@ -92,7 +92,7 @@ def test_boards_of_one_kind_have_names_of_their_own() -> None:
     assert list(ids)[:4] == ["rpi4", "rpi5", "visionfive2", "n100"]
 
 
-def _plan(**changes: object) -> Plan:
+def _plan(tmp_path: Path, **changes: object) -> Plan:
     values: dict[str, object] = {
         "task": "digits",
         "pool": "digits",
@@ -101,13 +101,13 @@ def _plan(**changes: object) -> Plan:
         "budget": None,
         "w_e": 0.25,
         "seed": 1,
-        "folder": Path(),
+        "out": tmp_path,
     }
     return plan(**(values | changes))  # type: ignore[arg-type]
 
 
-def test_the_plan_knows_its_data_and_the_speeds_of_its_boards() -> None:
-    found = _plan()
+def test_the_plan_knows_its_data_and_the_speeds_of_its_boards(tmp_path: Path) -> None:
+    found = _plan(tmp_path)
     assert (found.samples, found.batch, found.pool_path) == (1437, 16, "builtin")
     assert found.relative["rpi4"] == 1.0
 
@@ -117,10 +117,14 @@ def test_the_plan_knows_its_data_and_the_speeds_of_its_boards() -> None:
     [
         ({"task": "chess"}, "chess"),
         ({"pool": "digits=/nowhere"}, "--pool NAME=FOLDER"),
+        ({"pool": "my pool"}, "--pool 'my pool'"),
         ({"board_count": 1}, "--boards 1: from 2"),
         ({"budget": 63}, "64 at least"),
     ],
 )
-def test_a_demo_that_cannot_be_is_refused_by_name(changes: dict[str, object], words: str) -> None:
+def test_a_demo_that_cannot_be_is_refused_by_name(
+    tmp_path: Path, changes: dict[str, object], words: str
+) -> None:
     with pytest.raises(PlanError, match=words):
-        _plan(**changes)
+        _plan(tmp_path, **changes)
+    assert list(tmp_path.iterdir()) == []
