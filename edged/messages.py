@@ -4,111 +4,47 @@ Rules: receivers ignore (and can show) unknown fields, refuse wrong types with t
 see a non-finite number. Every time is a duration in seconds. Weights travel as chunks, not here.
 """
 
-import math
-from typing import Annotated, Any, TypeVar, overload
+from typing import Any
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
-from edged.fields import Count, Id, Joules, Natural, OrderId, Seconds, Sha256, Text, Unit, Version
+from edged.codec import MAX_JSON_BYTES, MessageError, decode, encode, unknown_fields
+from edged.fields import Count, Id, Joules, Natural, OrderId, Seconds, Text, Unit, Version
 from edged.groups import Peer, Readiness, Rendezvous, Synchronous
+from edged.parts import Energy, EnergyChannel, Manifest, Part, Parts, Piece, PoolOffer, Steady
+
+# The words of messages are used far more often than what they are made of: one import serves both.
+__all__ = [
+    "MAX_JSON_BYTES",
+    "Count",
+    "Energy",
+    "EnergyChannel",
+    "Id",
+    "Joules",
+    "Manifest",
+    "MessageError",
+    "Natural",
+    "OrderId",
+    "Part",
+    "Parts",
+    "Piece",
+    "PoolOffer",
+    "Seconds",
+    "Steady",
+    "Text",
+    "Unit",
+    "Version",
+    "decode",
+    "encode",
+    "unknown_fields",
+]
 
 PROTOCOL_VERSIONS = (1,)
-MAX_JSON_BYTES = 1 << 20
 
 PHASES = ("idle", "fetching", "training", "uploading", "waiting")
 PARTS = ("compute", "communication", "wait", "lost", "overhead")
 BASES = ("measured", "calibrated", "estimated", "emulated")
 LINKS = ("up", "lost", "closed", "duplicate")
-
-
-class MessageError(ValueError):
-    """A payload that is not the message its topic promises; the text names the field by dotted path."""
-
-
-class Piece(Struct, frozen=True, array_like=True):
-    """Places start..stop (exclusive) of one epoch's permutation of the pool (ARCHITECTURE 5)."""
-
-    epoch: Count
-    start: Count
-    stop: Count
-
-    @property
-    def samples(self) -> int:
-        """Samples of the piece; negative when the piece is not one (callers check)."""
-        return self.stop - self.start
-
-
-class Manifest(Struct, frozen=True):
-    """A file cut in chunks: all but the last are `chunk_bytes` long."""
-
-    length_bytes: Natural
-    chunk_bytes: Annotated[int, Meta(ge=1, le=1 << 28)]
-    sha256: Sha256
-
-    @property
-    def chunks(self) -> int:
-        """Number of chunks."""
-        return math.ceil(self.length_bytes / self.chunk_bytes)
-
-
-class Part(Struct, frozen=True):
-    """One part of a board's round. `joules` is None where they are not known."""
-
-    seconds: Seconds = 0.0
-    joules: Joules | None = None
-
-
-class Parts(Struct, frozen=True):
-    """The parts of a board's round; together they are all of it (ARCHITECTURE 4)."""
-
-    compute: Part = Part()
-    communication: Part = Part()
-    wait: Part = Part()
-    lost: Part = Part()
-    overhead: Part = Part()
-
-
-class Energy(Struct, frozen=True):
-    """Joules of the compute window in the headline scope, and how far to trust them."""
-
-    joules: Joules | None = None
-    reason: Text = ""
-    channel: Text = ""
-    scope: Text = ""
-    basis: Text = ""
-    uncertainty_joules: Joules | None = None
-    coverage: Unit | None = None
-    flags: tuple[Text, ...] = ()
-
-
-class Steady(Struct, frozen=True):
-    """What the controller charges: the compute window without a new child's first two steps."""
-
-    samples: Count = 0
-    seconds: Seconds = 0.0
-    joules: Joules | None = None
-
-
-class EnergyChannel(Struct, frozen=True):
-    """One energy channel of a board, as announced at birth."""
-
-    id: Text
-    scope: Text
-    basis: Text
-    kind: Text = ""
-    headline: bool = False
-    status: Text = "ok"
-    reason: Text = ""
-
-
-class PoolOffer(Struct, frozen=True):
-    """A pool that a board holds: equal fingerprints mean equal data."""
-
-    fingerprint: Text
-    samples: Count
-    tasks: tuple[Text, ...] = ()
-    error: Text = ""
 
 
 class Birth(Struct, frozen=True):
@@ -336,48 +272,3 @@ class FleetState(Struct, frozen=True):
     waiting: tuple[Waiting, ...] = ()
     last: dict[str, Any] = {}
     joules_basis: tuple[Text, ...] = ()
-
-
-T = TypeVar("T")
-
-
-def encode(message: Struct) -> bytes:
-    """JSON of a message. Raises MessageError where a number is not finite (JSON has no word for it)."""
-    _refuse_non_finite(message, type(message).__name__)
-    return msgspec.json.encode(message)
-
-
-@overload
-def decode(kind: type[T], payload: bytes) -> T: ...
-@overload
-def decode(kind: Any, payload: bytes) -> Any: ...
-def decode(kind: Any, payload: bytes) -> Any:
-    """The message of that kind, or MessageError with the dotted path of what is wrong."""
-    if len(payload) > MAX_JSON_BYTES:
-        raise MessageError(f"{len(payload)} bytes, more than the {MAX_JSON_BYTES} that a message may have")
-    try:
-        return msgspec.json.decode(payload, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MessageError(str(error) or type(error).__name__) from None
-
-
-def unknown_fields(kind: type[Struct], payload: bytes) -> dict[str, Any]:
-    """Top-level fields that this version does not know, with their values, to be shown to people."""
-    raw = msgspec.json.decode(payload)
-    known = {field.encode_name for field in msgspec.structs.fields(kind)}
-    return {name: value for name, value in raw.items() if name not in known} if isinstance(raw, dict) else {}
-
-
-def _refuse_non_finite(value: object, path: str) -> None:
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise MessageError(f"{path}: {value} is not a finite number")
-    elif isinstance(value, Struct):
-        for name in value.__struct_fields__:
-            _refuse_non_finite(getattr(value, name), f"{path}.{name}")
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            _refuse_non_finite(item, f"{path}.{key}")
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            _refuse_non_finite(item, f"{path}[{index}]")

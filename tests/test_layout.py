@@ -18,6 +18,9 @@ PACKAGES = ("probes", "edged", "coordinator")
 
 PURE = (
     "edged/messages.py",
+    "edged/codec.py",
+    "edged/fields.py",
+    "edged/parts.py",
     "edged/topics.py",
     "edged/events.py",
     "edged/orders.py",

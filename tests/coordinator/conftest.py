@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from coordinator.comparison import Recorded
+from coordinator.simulator.actor import HASH
 from coordinator.simulator.boards import VirtualBoard
-from coordinator.simulator.world import HASH, World
+from coordinator.simulator.world import World
 from coordinator.store import Row, Store
 from edged.controls import RunSettings
 

@@ -1,5 +1,7 @@
 """What a run refuses: by name, counted, and without harm to the round."""
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -132,7 +134,7 @@ def test_joules_of_a_dead_board_are_its_last_telemetry_and_say_so() -> None:
     ],
 )
 def test_a_wrong_policy_or_weight_is_refused_before_a_run_begins(
-    changes: dict[str, object], text: str
+    changes: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(ValueError, match=text):
         Play(**changes)
