@@ -67,7 +67,9 @@ class Model:
         self._full_watts = number(settings, "estimate", "full_watts")
         self._since = context.clock.monotonic()
         self._busy: float | None = None
+        self._read_at = self._since
         self._busy_seconds = 0.0
+        self._owed_seconds = 0.0
         self.channel_ids: tuple[str, ...] = (channel.id,)
 
     def read(self) -> list[Sample]:
@@ -80,13 +82,17 @@ class Model:
         if isinstance(found, Trouble):
             return found
         busy, cores = found
+        now = self._context.clock.monotonic()
         if self._busy is not None:
             # Per-core ticks step back when a core goes offline: no work is undone by that.
-            self._busy_seconds += max(busy - self._busy, 0.0) / cores
-        self._busy = busy
-        seconds = self._context.clock.monotonic() - self._since
-        busy_seconds = min(self._busy_seconds, seconds)
-        return self._idle_watts * seconds + (self._full_watts - self._idle_watts) * busy_seconds
+            self._owed_seconds += max(busy - self._busy, 0.0) / cores
+        # A tick counts 10 ms at once: more than all cores could do since the last reading comes later.
+        done = min(self._owed_seconds, now - self._read_at)
+        self._busy_seconds += done
+        self._owed_seconds -= done
+        self._busy, self._read_at = busy, now
+        joules = self._idle_watts * (now - self._since)
+        return joules + (self._full_watts - self._idle_watts) * self._busy_seconds
 
 
 def create() -> Estimate:

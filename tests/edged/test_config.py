@@ -17,7 +17,7 @@ def test_the_sample_with_nothing_commented_out_is_the_defaults() -> None:
     # Two tables of the sample are examples, not defaults.
     tables = msgspec.toml.decode(uncommented)
     assert tables.pop("data") == {"mnist": {"path": "/var/lib/edged/data/mnist"}}
-    assert tables["energy"].pop("plug") == {"url": "http://192.0.2.7"}
+    assert tables["energy"].pop("plug") == {"kind": "shelly", "url": "http://192.0.2.7"}
     assert config.check(tables) == Settings()
 
 

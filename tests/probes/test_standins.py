@@ -98,6 +98,20 @@ def test_the_model_lies_between_idle_and_full_by_the_busy_share(machine: Make, c
     assert meter.window(start, meter.mark()).joules == pytest.approx(30.0)
 
 
+def test_the_model_never_passes_full_watts_however_short_the_window(
+    machine: Make, clock: VirtualClock
+) -> None:
+    context = machine({"/proc/stat": stat(0, 0)}, options=FIGURES)
+    meter = opened(context, "estimate")
+    start = meter.mark()
+    clock.advance(0.001)
+    put(context, "/proc/stat", stat(4, 0))  # one tick of each core
+    short = meter.mark()
+    assert meter.window(start, short).joules == pytest.approx(0.011)
+    clock.advance(0.099)
+    assert meter.window(start, meter.mark()).joules == pytest.approx(0.1 * 3.0 + 0.01 * 8.0)
+
+
 @pytest.mark.parametrize(
     ("options", "files", "status", "said"),
     [
