@@ -9,6 +9,9 @@ from probes import Context, Cost, HttpError, Sample
 from probes._files import Trouble
 from probes._plug import ENERGY, Plug, Reading
 
+OLD_STEPS = 3.0  # that a live counter would have taken
+OLD_JOULES = 20.0
+
 
 class Asked:
     """`ask` gets one reading over HTTP; the answer is true of some instant while it was on its way."""
@@ -18,16 +21,32 @@ class Asked:
     def __init__(self, context: Context, ask: Callable[[], Reading | Trouble], wanted: Sequence[str]) -> None:
         self._context = context
         self._ask = ask
+        self._counted: tuple[float, float] | None = None  # the joules it last showed, and since when
         self.channel_ids: tuple[str, ...] = tuple(wanted)
 
     def read(self) -> list[Sample]:
         clock = self._context.clock
         before = clock.monotonic()
-        found = self._ask()
+        found = self._fresh(self._ask(), before)
         after, boot = clock.monotonic(), clock.boottime()
         return samples(self.channel_ids, found, (before + after) / 2, boot, after - before)
 
     def close(self) -> None: ...
+
+    def _fresh(self, found: Reading | Trouble, now: float) -> Reading | Trouble:
+        """A plug that shows watts and does not count them repeats an old answer."""
+        if isinstance(found, Trouble) or found.joules is None:
+            return found
+        if self._counted is None or self._counted[0] != found.joules:
+            self._counted = (found.joules, now)
+            return found
+        seconds = now - self._counted[1]
+        unseen = (found.watts or 0.0) * seconds
+        if unseen <= OLD_JOULES + OLD_STEPS * (found.step_joules or 0.0):
+            return found
+        return Trouble(
+            "stale", f"shows {found.watts:g} W but has counted nothing for {seconds:.0f} s: an old answer"
+        )
 
 
 class Heard:

@@ -219,6 +219,18 @@ def test_a_plug_that_begins_to_answer_html_is_a_gap_and_not_0_joules(
     assert "no JSON" in meter.live().channels[0].reason
 
 
+def test_a_plug_that_repeats_last_weeks_answer_is_stale(machine: Make, clock: VirtualClock) -> None:
+    pages = Pages({SWITCH: status(7258.0, 60.0)})
+    meter = opened(context_of(machine, "shelly", pages), "shelly")
+    found = run(meter, clock, lambda second: None, 60)
+    assert found.joules is None
+    assert {one.status for one in meter.live().channels} == {"stale"}
+    assert "an old answer" in meter.live().channels[0].reason
+    pages.pages[SWITCH] = status(7258.0, 0.0)  # nothing plugged in: nothing to count
+    idle = opened(context_of(machine, "shelly", pages), "shelly")
+    assert run(idle, clock, lambda second: None, 60).joules == pytest.approx(0.0)
+
+
 @pytest.mark.parametrize("body", ['{"energy": "many", "power": null}', HTML, "{}", '{"energy": 1e400}', "[]"])
 def test_a_message_that_is_none_is_a_status_with_a_reason(machine: Make, body: str) -> None:
     broker = Broker()
