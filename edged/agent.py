@@ -25,6 +25,7 @@ from edged.state import ImpossibleError, step
 from edged.stock import Stock
 from edged.topics import Address, Topics
 from edged.transfers import TransferError
+from probes.meter import Live
 
 log = logging.getLogger("edged")
 
@@ -60,6 +61,7 @@ class Agent:
         self._notify = notify
         self._clock = clock
         self._ticked = self._powered = clock()
+        self._watts = "watts not known yet"
         self._routes = self._handlers()
 
     def run(self) -> None:
@@ -101,7 +103,7 @@ class Agent:
             self.feed(events.Tick())
             if now - self._powered >= POWER_SECONDS:
                 self._powered = now
-                self._hands.say_power(self.board)
+                self._watts = watts_in_words(self._hands.say_power(self.board))
             self._notify.status(self._status())
             self._notify.alive()
 
@@ -234,11 +236,22 @@ class Agent:
         if now.stage != "up":
             where = f"{now.host}:{now.port}"
             return f"waiting for broker {where} ({now.stage})" + (f": {now.reason}" if now.reason else "")
-        order = f", order {self.board.order_id}" if self.board.order_id else ""
-        return self.board.phase.value + order + (f": {self.board.reason}" if self.board.reason else "")
+        order = self.board.order
+        share = f", {order.samples} samples" if isinstance(order, messages.Train) else ""
+        round_now = f", round {order.round} of {order.run}{share}" if order else ""
+        reason = f": {self.board.reason}" if self.board.reason else ""
+        return f"{self.board.phase.value}{round_now}{reason}; {self._watts}"
 
 
 _EVENTS = get_args(events.Event)
+
+
+def watts_in_words(live: Live) -> str:
+    """The headline now: `4.2 W measured (powercap:package-0)`; why there is none, where there is none."""
+    if live.headline_channel_id is None:
+        return f"no watts: {live.reason}"
+    watts = "watts not known" if live.watts is None else f"{live.watts:.1f} W"
+    return f"{watts} {live.basis} ({live.headline_channel_id})"
 
 
 def _foreign(event: link.Message) -> events.Foreign:

@@ -22,6 +22,7 @@ from edged.child import Child
 from edged.config import EXIT_CONFIG, Settings, password_file
 from edged.emulation import emulation_of, estimate_of_this_board
 from edged.hands import Hands, Plan
+from edged.journal import Lines
 from edged.link import LinkConfig
 from edged.messages import EnergyChannel
 from edged.notify import Notify
@@ -46,7 +47,9 @@ def main(text: str) -> int:
     """Serve with the settings in this JSON. 0 after a clean end, 78 for settings that cannot be used here."""
     settings = msgspec.json.decode(text, type=Settings)
     level = settings.log.level.upper()
-    logging.basicConfig(level=level, format="%(levelname)s %(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Lines())
+    logging.basicConfig(level=level, handlers=[handler])
     try:
         runtime = Runtime(settings.storage.runtime, f"{settings.board.fleet}-{settings.board.id}")
     except OSError as error:
@@ -100,8 +103,13 @@ def serve(settings: Settings, runtime: Runtime) -> int:
     def stop(number: int, frame: FrameType | None) -> None:
         queue.put(Stop(signal.Signals(number).name))
 
+    def look_again(number: int, frame: FrameType | None) -> None:
+        log.info("looking again at pools and task files; other settings take a restart")
+        take_stock(plan.pools, plan.folders, queue)
+
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGHUP, look_again)
     log.info("board %s of fleet %s, broker %s:%d", plan.board, plan.fleet, link.config.host, link.config.port)
     take_stock(plan.pools, plan.folders, queue)
     agent.run()

@@ -25,6 +25,7 @@ from edged.stock import Stock
 from edged.transfers import TransferError
 from edged.voice import Voice
 from probes.emulated import Activity
+from probes.meter import Live
 
 log = logging.getLogger("edged")
 
@@ -150,9 +151,11 @@ class Hands:
         """What can be trained is known."""
         self._voice.change_birth(**stock.offer)
 
-    def say_power(self, board: Board) -> None:
-        """One line of telemetry."""
-        self._voice.say_power(board, self._meter.live(), self._books.order_joules())
+    def say_power(self, board: Board) -> Live:
+        """One line of telemetry; what it says."""
+        live = self._meter.live()
+        self._voice.say_power(board, live, self._books.order_joules())
+        return live
 
     def tend(self, now: float) -> None:
         """Now and then."""

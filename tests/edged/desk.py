@@ -36,7 +36,7 @@ WATTS = {"board": "test", "wait_watts": 2.0, "train_watts": 6.0, "source": "this
 class Desk:
     """A board and a stand-in coordinator on one broker, moved by the test's thread."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, notify: Notify | None = None) -> None:
         self.folder = folder
         self.broker = MemoryBroker()
         activity = Activity()
@@ -59,7 +59,7 @@ class Desk:
             queue=self.link.events,
             max_packet_bytes=lambda: self.link.max_packet_bytes,
         )
-        self.agent = Agent(PLAN, boot="boot1", link=self.link, hands=hands, notify=Notify({}))
+        self.agent = Agent(PLAN, boot="boot1", link=self.link, hands=hands, notify=notify or Notify({}))
         other = MemoryLink(self.broker, LinkConfig("memory", 1, "edged-main-coordinator"))
         self.coordinator = StandIn(other, turn=self.turn)
         self.model = folder / "model"
