@@ -45,6 +45,7 @@ class Recorded(Struct, frozen=True):
     boards: tuple[Row, ...] = ()
     closed: tuple[Row, ...] = ()
     evaluations: tuple[Row, ...] = ()
+    decisions: tuple[Row, ...] = ()
 
     @property
     def name(self) -> str:

@@ -45,4 +45,5 @@ def recorded(history: History, run: str) -> Recorded:
         boards=tuple(history.board_rounds(run)),
         closed=tuple(history.rows("closed", run)),
         evaluations=tuple(sorted(history.rows("evaluation", run), key=lambda row: int(row["round"]))),
+        decisions=tuple(history.rows("decision", run)),
     )

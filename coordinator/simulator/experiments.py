@@ -4,9 +4,8 @@ Joules are simulated ones, of compute windows, waiting and communication. Every 
 against time-only and against the fewest joules that any split needs (the optimum of ALGORITHMS 7.2).
 """
 
-from collections.abc import Sequence
-from itertools import pairwise
-from statistics import mean, median, pstdev
+from collections.abc import Callable, Sequence
+from statistics import fmean, median
 from typing import Any
 
 from msgspec import Struct, structs
@@ -15,9 +14,9 @@ from coordinator.controller import Weights
 from coordinator.controller.policies import find
 from coordinator.controller.policies import options as policy_options
 from coordinator.simulator.fleetfile import FleetFile
-from coordinator.simulator.world import World
+from coordinator.simulator.tally import tally
+from coordinator.simulator.world import Training, World
 from edged.controls import RunSettings
-from edged.messages import PARTS
 
 References = dict[str, tuple[float, float | None]]
 PATIENCE_SECONDS = 1e7
@@ -100,10 +99,26 @@ def settings_of(fleet: FleetFile, plan: Plan, rounds: int, seed: int = 1, regime
 
 def closed_loop(fleet: FleetFile, plan: Plan, rounds: int, seed: int = 1, regime: str = "pma") -> World:
     """A whole run of the plan in virtual time. Raises ValueError where no shares can be given."""
-    settings = settings_of(fleet, plan, rounds, seed, regime)
-    step_communication = fleet.step_communication_seconds
+    return played(fleet, plan, settings_of(fleet, plan, rounds, seed, regime))
+
+
+def played(
+    fleet: FleetFile,
+    plan: Plan,
+    settings: RunSettings,
+    *,
+    training: Training | None = None,
+    told: Callable[[str, dict[str, Any]], None] | None = None,
+) -> World:
+    """The run of these settings, with real training where that is given. Raises as `closed_loop`."""
     world = World(
-        fleet.board, settings, fleet.samples, seed, step_communication_seconds=step_communication
+        fleet.board,
+        settings,
+        fleet.samples,
+        settings.seed,
+        step_communication_seconds=fleet.step_communication_seconds,
+        training=training,
+        told=told,
     ).run()
     if world.rounds.state.paused:
         raise ValueError(f"{plan.label}: {world.rounds.state.reason}")
@@ -112,33 +127,29 @@ def closed_loop(fleet: FleetFile, plan: Plan, rounds: int, seed: int = 1, regime
 
 def closed_line(label: str, world: World, settle: int = 2) -> Line:
     """Figures of a run in virtual time, rounds before `settle` left out (they are equal or first guesses)."""
-    rounds = [row for row in world.rows["round"] if row["round"] > settle]
-    numbers = {row["round"] for row in rounds}
-    closed = [row["parts"] for row in world.rows["closed"] if row["round"] in numbers]
-    boards = [row for row in world.rows["board_round"] if row["round"] in numbers]
+    every = tally(world.rows)
+    rounds = [found for found in every if found.round > settle]
     if not rounds:
         raise ValueError(f"{label}: no round after the first {settle}; ask for more rounds")
-    joules = {name: _joules(closed, name) for name in PARTS}
-    seconds = {name: sum(part[name]["seconds"] for part in closed) for name in PARTS}
-    known = [value for value in joules.values() if value is not None]
-    shares = [row["shares"] for row in world.rows["round"]]
+    spans = [found.makespan_seconds for found in rounds if found.makespan_seconds is not None]
     # With gradients at every step a round is as long as the sum of its slowest steps.
-    length = "makespan_seconds" if world.settings.regime == "pma" else "wall_seconds"
+    lengths = spans if world.settings.regime == "pma" else [found.wall_seconds for found in rounds]
 
-    def each_round(value: float | None) -> float | None:
-        return None if value is None else value / len(rounds)
+    def each_round(values: list[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return fmean(known) if len(known) == len(values) else None
 
     return Line(
         label,
-        median(row[length] for row in rounds if row[length] is not None),
-        each_round(sum(known) if len(known) == len(PARTS) else None),
-        each_round(joules["compute"]),
-        each_round(joules["wait"]),
-        each_round(joules["communication"]),
-        seconds["wait"] / (sum(seconds.values()) or 1.0),
-        median(_variation([r["seconds"] for r in boards if r["round"] == n]) for n in sorted(numbers)),
-        sum(after != before for before, after in pairwise(shares)),
-        {name: float(n) for name, n in shares[-1].items()},
+        median(lengths),
+        each_round([found.total_joules for found in rounds]),
+        each_round([found.joules["compute"] for found in rounds]),
+        each_round([found.joules["wait"] for found in rounds]),
+        each_round([found.joules["communication"] for found in rounds]),
+        fmean(found.wait_share for found in rounds),
+        median(found.variation for found in rounds),
+        sum(found.reallocated for found in every),
+        {name: float(n) for name, n in every[-1].shares.items()},
     )
 
 
@@ -170,14 +181,3 @@ def held(line: Line, references: References) -> Line:
         for name, (seconds, joules) in references.items()
     }
     return structs.replace(line, against=against)
-
-
-def _joules(parts: list[dict[str, Any]], name: str) -> float | None:
-    # A part that did not occur used nothing; one that occurred without a reading is unknown.
-    values = [0.0 if part[name]["seconds"] == 0 else part[name]["joules"] for part in parts]
-    return None if any(value is None for value in values) else float(sum(values))
-
-
-def _variation(seconds: list[float | None]) -> float:
-    known = [s for s in seconds if s is not None]
-    return pstdev(known) / mean(known) if known else 0.0

@@ -5,7 +5,6 @@ Pure arithmetic over the schedule of `controller.batches`; who gets how many sam
 
 from collections.abc import Sequence
 
-import numpy as np
 from msgspec import Struct
 
 from coordinator.controller.batches import schedule
@@ -32,6 +31,8 @@ def together(
 
     Raises InfeasibleError for a share that does not reach over the steps.
     """
+    import numpy as np
+
     sizes = np.array(schedule(shares, steps), float)
     fixed = np.array(fixed_seconds or [0.0] * len(shares)) / steps
     spent = sizes * np.array(seconds_per_sample)[:, None] + fixed[:, None]

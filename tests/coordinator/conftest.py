@@ -42,7 +42,12 @@ def record() -> Record:
             for row in rows["round"]
         )
         return Recorded(
-            run, tuple(rows["round"]), tuple(rows["board_round"]), tuple(rows["closed"]), evaluations
+            run,
+            tuple(rows["round"]),
+            tuple(rows["board_round"]),
+            tuple(rows["closed"]),
+            evaluations,
+            tuple(rows["decision"]),
         )
 
     return make
@@ -62,6 +67,7 @@ def store(tmp_path: Path) -> Callable[..., Path]:
                 "board_round": run.boards,
                 "closed": run.closed,
                 "evaluation": run.evaluations,
+                "decision": run.decisions,
             }
             kept.save([Row(run.name, table, row) for table, rows in tables.items() for row in rows])
             kept.end_run(run.name, "all samples are accepted", True)
