@@ -76,15 +76,15 @@ def trained(lab: Lab, task: str, budget: int, rounds: int) -> list[dict[str, Any
 
 def test_sentences_are_told_to_praise_or_blame(prepared_lab: MakeLab) -> None:
     lab = prepared_lab("imdb", "imdb_ccby/sentence_polarity.zip", "length=48")
-    before, *after = trained(lab, "imdb", 2843, 11)
+    before, *after = trained(lab, "imdb", 2843, 12)
     assert before["accuracy"] < 0.56
     # What a linear model on words reaches on this set.
-    assert max(row["accuracy"] for row in after) > 0.73
+    assert statistics.median(row["accuracy"] for row in after[-3:]) > 0.73
 
 
 def test_the_temperature_six_hours_ahead(prepared_lab: MakeLab) -> None:
     lab = prepared_lab("era5", "era5/era5_berlin_2017.csv.gz")
-    before, *after = trained(lab, "era5", 3478, 18)
+    before, *after = trained(lab, "era5", 3478, 28)
     assert before["loss"] == pytest.approx(0.057, abs=0.002), "the model begins as persistence"
     # What least squares on the same windows reaches.
     assert statistics.median(row["loss"] for row in after[-5:]) < 0.045
