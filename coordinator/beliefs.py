@@ -22,12 +22,13 @@ PRIOR_NOISE: Final = 0.05
 PRIOR_COUNT: Final = 3
 """So many readings the pooled noise counts against a board's own."""
 LEAST_NOISE: Final = 1e-6
-UNKNOWN_RATIO: Final = 0.4
-"""Waiting over active watts where no board of the fleet has waited long enough to tell."""
+UNKNOWN_RATIO: Final = 0.32
+"""Waiting over active watts where no board of the fleet has waited long enough to tell: the geometric mean of
+idle over full watts of the boards in edged/boards.toml."""
 UNSEEN_FIXED: Final = 0.03
-"""Of a board whose share never varied its fixed cost is not known: about that part of its seconds may be one."""
-RATIO_SPREAD: Final = 0.35
-"""Standard deviation of the logarithm of that ratio between boards."""
+"""Of a board whose share never varied no fixed cost is known; about that part of its seconds may be one."""
+RATIO_SPREAD: Final = 0.56
+"""Standard deviation of the logarithm of that ratio between those boards."""
 
 Floats = NDArray[np.float64]
 
@@ -80,6 +81,7 @@ def beliefs(evidence: Sequence[Evidence]) -> tuple[Belief, ...]:
         if w is not None and active and w[0] > 0
     ]
     usual = math.exp(sum(ratios) / len(ratios)) if ratios else UNKNOWN_RATIO
+    ratio_spread = RATIO_SPREAD * math.sqrt(1 + 1 / len(ratios)) if ratios else RATIO_SPREAD
     found = []
     for e, line, scatter, (active, square, n), waited in zip(
         evidence, lines, scatters, watts, told, strict=True
@@ -100,7 +102,7 @@ def beliefs(evidence: Sequence[Evidence]) -> tuple[Belief, ...]:
                 n + PRIOR_COUNT,
                 watts_noise,
                 waiting,
-                max(watts_noise / math.sqrt(windows), 0.005) if windows else RATIO_SPREAD,
+                max(watts_noise / math.sqrt(windows), 0.005) if windows else ratio_spread,
                 waited is not None,
                 links[len(links) // 2] if links else 0.0,
                 float(np.median(link_joules)) if link_joules else None,
