@@ -11,6 +11,7 @@ from edged import messages
 from edged.ledger import Boundary, Ledger, Span, parts
 from edged.messages import Parts, Steady
 from edged.work import Finished
+from probes._baseline import Baseline
 from probes._energy import Energy, Live, Mark, MarkError
 
 LATE = "late-mark"
@@ -26,6 +27,8 @@ class Metering(Protocol):
     def live(self) -> Live: ...
 
     def new_run(self) -> None: ...
+
+    def set_idle(self, start: Mark, end: Mark) -> Baseline: ...
 
 
 class Books:
@@ -89,6 +92,7 @@ class Books:
             basis=found.basis or "",
             uncertainty_joules=found.uncertainty_joules,
             coverage=found.coverage,
+            above_idle_joules=found.above_idle_joules,
             flags=flags,
         )
 

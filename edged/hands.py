@@ -19,6 +19,7 @@ from edged.books import Books, Metering
 from edged.cargo import Cargo
 from edged.child import Child
 from edged.events import Act, Effect, Phase
+from edged.idle import Idle
 from edged.messages import Manifest, Report, Train
 from edged.state import Step
 from edged.stock import Stock
@@ -72,6 +73,7 @@ class Hands:
         self._voice = voice
         self._meter = meter
         self._books = Books(meter)
+        self._idle = Idle(meter)
         self._cargo = cargo
         self._child = child
         self._activity = activity
@@ -154,6 +156,7 @@ class Hands:
     def say_power(self, board: Board) -> Live:
         """One line of telemetry; what it says."""
         live = self._meter.live()
+        self._idle.look(live.monotonic_seconds, idle=board.phase is Phase.IDLE)
         self._voice.say_power(board, live, self._books.order_joules())
         return live
 

@@ -61,6 +61,7 @@ class Energy(Struct, frozen=True):
     basis: Text = ""
     uncertainty_joules: Joules | None = None
     coverage: Unit | None = None
+    above_idle_joules: float | None = None  # beside `joules`, never instead; null without an idle baseline
     flags: tuple[Text, ...] = ()
 
 

@@ -133,6 +133,7 @@ class Forgetful:
     def __init__(self, desk: Desk) -> None:
         self._clock, self._meter = desk.clock, desk.meter
         self.window, self.live, self.new_run = desk.meter.window, desk.meter.live, desk.meter.new_run
+        self.set_idle = desk.meter.set_idle
 
     def mark(self, at_seconds: float | None = None) -> Mark:
         if at_seconds is not None and at_seconds < self._clock.now - 60:
