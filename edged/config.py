@@ -123,10 +123,7 @@ def load(path: Path | None, flags: Mapping[str, Mapping[str, Any]]) -> Settings:
         path = DEFAULT_FILE
     else:
         text = _read(path)
-    try:
-        tables = msgspec.toml.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not TOML: {error}") from None
+    tables = parse(text, str(path))
     try:
         check(tables)
     except ConfigError as error:
@@ -134,6 +131,15 @@ def load(path: Path | None, flags: Mapping[str, Mapping[str, Any]]) -> Settings:
     for name, table in flags.items():
         tables[name] = {**tables.get(name, {}), **table}
     return with_board_id(check(tables), socket.gethostname())
+
+
+def parse(text: bytes, name: str) -> dict[str, Any]:
+    """The tables of a TOML text, unchecked; `name` stands for it in the error. Raises ConfigError."""
+    try:
+        found: dict[str, Any] = msgspec.toml.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{name}: not TOML: {error}") from None
+    return found
 
 
 def check(tables: Mapping[str, Any]) -> Settings:

@@ -1,0 +1,157 @@
+"""`edged install` and `edged uninstall`, step by step; each yields what it did, for the operator to read."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from edged.config import ConfigError, check, parse
+from edged.install import releases, sensors, settings, torch_builds, units
+from edged.install.machine import InstallError, Machine
+from edged.install.wheel import running
+
+LINK_SECONDS = 5.0
+DATA = "/var/lib/edged"
+COORDINATOR = "edged-coordinator"
+
+
+class Wish(Struct, frozen=True):
+    """What was asked for. `tables` are edged.toml's; `wheels` a folder instead of a registry."""
+
+    tables: Mapping[str, Mapping[str, Any]] = {}
+    password: str = ""
+    energy_group: bool = True
+    torch: str = "auto"
+    wheel: Path | None = None
+    wheels: str = ""
+
+
+def install(machine: Machine, wish: Wish) -> Iterator[str]:
+    """All of it, from the release to a service that is ready. Raises InstallError; a second time mends."""
+    need_root(machine)
+    units.need_systemd(machine)
+    yield from put_release(machine, wish)
+    for folder in (settings.FOLDER, f"{settings.FOLDER}/tasks", DATA):
+        machine.folder(folder)
+    yield settings.put(machine, wish.tables)
+    units.put(machine, units.NAME)
+    if wish.password:
+        settings.put_password(machine, wish.password)
+    units.bind_pools(machine, _pools(machine))
+    yield from sensors.put(machine, wish.energy_group)
+    yield from units.start(machine, units.NAME)
+    releases.tidy(machine)
+    if machine.live and not machine.dry:
+        yield from sensors.as_the_service_sees(machine)
+        yield from _link(machine)
+    yield from memory_controller(machine)
+
+
+def put_release(machine: Machine, wish: Wish) -> Iterator[str]:
+    """Build the release with its torch, and make it the current one."""
+    python = releases.system_python(machine)
+    before = releases.marked(machine, releases.CURRENT)
+    if before is not None and before.python != python.version:
+        old, new = (".".join(map(str, version)) for version in (before.python, python.version))
+        yield f"python: {old} was replaced by {new} here; the release is made anew for it"
+    folder = releases.build(machine, running(wish.wheel), python, wish.wheels)
+    yield torch_builds.join(machine, folder, python, wish.torch, wish.wheels)
+    changed = releases.switch(machine, folder)
+    yield f"release: {folder}" + ("" if changed else ", as before")
+
+
+def roll_back(machine: Machine) -> Iterator[str]:
+    """The previous release, with its own unit, in the place of the current one."""
+    need_root(machine)
+    yield f"release: back to {releases.roll_back(machine)}"
+    for name in (units.NAME, COORDINATOR):
+        if machine.exists(f"{units.UNITS}/{name}.service"):
+            units.put(machine, name)
+            yield from units.start(machine, name)
+
+
+def uninstall(machine: Machine, purge: bool) -> Iterator[str]:
+    """Take the service and, where no coordinator uses them, the releases away; with `purge` settings, data,
+    accounts too.
+    """
+    need_root(machine)
+    units.remove(machine, units.NAME)
+    if machine.remove(sensors.RULE) and machine.live:
+        machine.run("udevadm", "control", "--reload")
+        sensors.close_counters(machine)
+    shared = machine.exists(f"{units.UNITS}/{COORDINATOR}.service")
+    if purge:
+        remove_data(machine, DATA, units.NAME)
+        for name in (settings.FILE, f"{settings.FILE}.new", f"{settings.FOLDER}/tasks", settings.SECRET):
+            machine.remove(name)
+        if "edged-energy:" in (machine.read("/etc/group") or ""):
+            machine.run("groupdel", "edged-energy")
+    yield from remove_releases(machine, shared, purge)
+    if not purge:
+        yield f"{settings.FOLDER} and {DATA} stay; `--purge` removes them too"
+
+
+def remove_data(machine: Machine, folder: str, user: str) -> None:
+    machine.remove(folder)
+    machine.remove(f"/run/{user}")
+    if f"{user}:" in (machine.read("/etc/passwd") or ""):
+        machine.run("userdel", user)
+
+
+def remove_releases(machine: Machine, shared: bool, purge: bool) -> Iterator[str]:
+    """The releases, unless the other service on this machine runs out of them."""
+    if shared:
+        yield f"{releases.HOME} stays: another service of edged uses it"
+        return
+    for program in releases.PROGRAMS:
+        if (machine.linked(f"{releases.BIN}/{program}") or "").startswith(releases.HOME):
+            machine.remove(f"{releases.BIN}/{program}")
+    if purge:
+        machine.remove(settings.FOLDER)
+    machine.remove(releases.HOME)
+
+
+def need_root(machine: Machine) -> None:
+    if os.geteuid() != 0 and not machine.dry:
+        raise InstallError(
+            'this needs root: sudo "$(command -v edged)" install …  (--dry-run shows what it would do)'
+        )
+
+
+def memory_controller(machine: Machine) -> Iterator[str]:
+    """A warning where no memory limit is enforced, as on Raspberry Pi OS, with the line that turns it on."""
+    v2 = machine.read("/sys/fs/cgroup/cgroup.controllers") if machine.live else None
+    if v2 is None or "memory" in v2.split():
+        return
+    place = next(
+        (path for path in ("/boot/firmware/cmdline.txt", "/boot/cmdline.txt") if machine.exists(path)),
+        "the kernel's command line",
+    )
+    yield (
+        "memory: the kernel enforces no limits here, so that a training too large can stall the board; "
+        f"add to {place} and restart: cgroup_enable=memory cgroup_memory=1"
+    )
+
+
+def _pools(machine: Machine) -> dict[str, str]:
+    """Of the settings that are in force; none where they cannot be used, which the service says itself."""
+    try:
+        found = check(parse((machine.read(settings.FILE) or "").encode(), settings.FILE))
+    except ConfigError:
+        return {}
+    return {name: pool.path for name, pool in found.data.items()}
+
+
+def _link(machine: Machine) -> Iterator[str]:
+    """Give the link a moment; a broker that is away is told, and no fault of the installation."""
+    until = time.monotonic() + LINK_SECONDS
+    now = units.asked(machine, units.NAME)
+    while now and (now.text.startswith("waiting for broker") or not now.text) and time.monotonic() < until:
+        time.sleep(0.25)
+        now = units.asked(machine, units.NAME)
+    yield f"now: {now.text if now else 'the service manager does not answer'}"

@@ -1,0 +1,127 @@
+"""Units and accounts of a service: put in place, started, waited for; and what the service manager says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+
+from edged.install.machine import InstallError, Machine
+from edged.install.releases import CURRENT
+
+SOURCE = f"{CURRENT}/share/edged/systemd"
+UNITS = "/etc/systemd/system"
+ACCOUNTS = "/etc/sysusers.d"
+NAME = "edged"
+UNIT = f"{UNITS}/{NAME}.service"
+DROP_INS = f"{UNIT}.d"
+POOLS = f"{DROP_INS}/40-pools.conf"
+_HIDDEN = ("/home/", "/root/", "/run/user/")
+
+
+class Service(Struct, frozen=True):
+    """What the service manager says; `text` is the service's own line."""
+
+    active: str
+    sub: str
+    result: str
+    exit_status: int
+    restarts: int
+    text: str
+    since: str
+
+
+def need_systemd(machine: Machine) -> None:
+    """Raises InstallError where no systemd runs, or none lies in the image."""
+    if machine.live and not machine.exists("/run/systemd/system"):
+        raise InstallError(
+            "systemd does not run here; have this system's own init start `edged run`",
+            69,
+        )
+    if not any(machine.exists(path) for path in ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")):
+        raise InstallError(f"{machine.root}: there is no systemd in this image", 69)
+
+
+def put(machine: Machine, name: str) -> None:
+    """Unit and accounts out of the current release."""
+    for source, place in (
+        (f"{SOURCE}/{name}.sysusers", f"{ACCOUNTS}/{name}.conf"),
+        (f"{SOURCE}/{name}.service", f"{UNITS}/{name}.service"),
+    ):
+        text = machine.read(source)
+        if text is None and not machine.dry:
+            raise InstallError(f"{source} is missing: run this again")
+        machine.write(place, text or "")
+    machine.run("systemd-sysusers", f"{ACCOUNTS}/{name}.conf", fault="the service's user cannot be made")
+
+
+def bind_pools(machine: Machine, pools: Mapping[str, str]) -> None:
+    """Let the service see, and not write, the pools that lie where it sees nothing else."""
+    hidden = sorted({path for path in pools.values() if path.startswith(_HIDDEN)})
+    if not hidden:
+        machine.remove(POOLS)
+        return
+    # "-": a pool on a disk that is not there must not keep the service from starting.
+    lines = [f'BindReadOnlyPaths="-{path}"' for path in hidden]
+    machine.write(POOLS, "# Pools of edged.toml below /home.\n[Service]\n" + "\n".join(lines) + "\n")
+
+
+def start(machine: Machine, name: str) -> Iterator[str]:
+    """Enable it; on a live machine start it again and wait until it says READY. Raises InstallError."""
+    if not machine.live:
+        machine.run("systemctl", "enable", f"{name}.service", fault="the service cannot be enabled")
+        yield f"{name}: enabled, starts with the image"
+        return
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "enable", f"{name}.service", fault="the service cannot be enabled")
+    done = machine.run("systemctl", "restart", f"{name}.service")
+    if machine.dry:
+        return
+    now = asked(machine, name)
+    if done.code or now is None or now.active != "active":
+        why = "its settings cannot be used" if now and now.exit_status == 78 else "it did not become ready"
+        last = last_error(machine, name)
+        raise InstallError(f"{name}.service: {why}: {last[0] or last[1]}", 78 if "settings" in why else 1)
+    yield f"{name}: ready, {now.text}"
+
+
+def asked(machine: Machine, name: str) -> Service | None:
+    """What the service manager says, to anyone; None where it has no such unit or does not answer."""
+    done = machine.ask("systemctl", "show", f"{name}.service")
+    found = dict(line.split("=", 1) for line in done.out.splitlines() if "=" in line)
+    if done.code or found.get("LoadState", "not-found") == "not-found":
+        return None
+    return Service(
+        active=found.get("ActiveState", "unknown"),
+        sub=found.get("SubState", ""),
+        result=found.get("Result", ""),
+        exit_status=int(found.get("ExecMainStatus", "0") or 0),
+        restarts=int(found.get("NRestarts", "0") or 0),
+        text=found.get("StatusText", ""),
+        since=found.get("ActiveEnterTimestamp", ""),
+    )
+
+
+def last_error(machine: Machine, name: str) -> tuple[str | None, str]:
+    """The last line of the journal at priority error, and why there is none where there is none."""
+    done = machine.ask("journalctl", "-q", "-u", name, "-p", "err", "-n", "1", "-o", "cat", "--no-pager")
+    lines = done.out.strip().splitlines()
+    if lines:
+        return lines[-1], ""
+    if done.code or re.search("permission|No journal files", done.err):
+        return None, "the journal is for root and the group systemd-journal"
+    return None, "none in the journal"
+
+
+def remove(machine: Machine, name: str) -> None:
+    """Stop it and take unit, drop-ins and its start at boot away."""
+    if machine.exists(f"{UNITS}/{name}.service"):
+        now = ("--now",) if machine.live else ()
+        machine.run("systemctl", "disable", *now, f"{name}.service")
+    machine.remove(f"{UNITS}/{name}.service")
+    machine.remove(f"{UNITS}/{name}.service.d")
+    machine.remove(f"{ACCOUNTS}/{name}.conf")
+    if machine.live:
+        machine.run("systemctl", "daemon-reload")
+        machine.run("systemctl", "reset-failed", f"{name}.service")
