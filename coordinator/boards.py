@@ -67,6 +67,7 @@ class Boards:
             server.note(ev.Note(power.board, "foreign_powers", text))
             return
         self._power[power.board] = power
+        server.show("power", power)
         rounds = server.rounds
         if rounds is None or rounds.state.phase == "done":
             return
@@ -96,6 +97,10 @@ class Boards:
         self._recorded.pop(board, None)
         server.counters.forget(board)
         server.link.publish(server.topics.of("birth", board=board), b"", retain=True)
+
+    def latest_power(self, board: str) -> Power | None:
+        """The newest watts of a board."""
+        return self._power.get(board)
 
     def bases(self) -> tuple[str, ...]:
         """What the joules of the connected boards rest on."""

@@ -12,7 +12,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from coordinator.aggregate import NORM_BOUND
+from coordinator.alerts import AlertOptions
 from coordinator.checkpoints import KEEP
+from coordinator.telemetry.settings import TOKEN_VARIABLE, TelemetryOptions
+from coordinator.web.settings import LISTEN, WebOptions
 from edged.config import CREDENTIAL
 from edged.fields import Id
 from edged.link import LinkConfig
@@ -92,6 +95,9 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     tasks: Tasks = Tasks()
     data: dict[Id, Pool] = {}
     updates: Updates = Updates()
+    telemetry: TelemetryOptions = TelemetryOptions()
+    web: WebOptions = WebOptions()
+    alerts: AlertOptions = AlertOptions()
 
     def store_folder(self, environment: Mapping[str, str] = os.environ) -> Path:
         """The configured folder, else systemd's STATE_DIRECTORY, else one in the user's home."""
@@ -137,6 +143,30 @@ boards_at_once = 4                       # that upload
 # path = "/srv/data/mnist"
 # [data.digits]
 # path = "builtin"
+
+[telemetry]
+# url = "http://127.0.0.1:8086"            # an InfluxDB; given: time series are sent there
+api = "auto"                             # v1, v2, v3; auto asks the server
+database = "edged"
+retention_days = 90                      # what `telemetry setup` makes; 0: for ever
+# retention_policy = "edged"               # 1.x; else the default one
+# org = "lab"                              # 2.x
+# bucket = "edged"                         # 2.x; else the name of the database
+# token_file = "/etc/edged/influx-token"   # 2.x and 3.x; or the variable {TOKEN_VARIABLE}
+# username = "edged"                       # 1.x
+# password_file = "/etc/edged/influx-password"
+power_seconds = 0.0                      # at most one reading of a board's watts in so many; 0.0: all
+spool_bytes = {256 << 20}                  # what may wait on the disk; the oldest watts go first
+close_seconds = 5.0
+
+[web]
+listen = "{LISTEN}"                # the live page; "off": none. Any address but loopback wants a token
+# token_file = "/etc/edged/web-token"
+
+[alerts]
+# command = ["/usr/local/bin/notify"]      # gets each alert as JSON on its standard input
+silent_seconds = 30.0                    # a board that takes part and says nothing
+spool_share = 0.5                        # of spool_bytes
 """
 
 

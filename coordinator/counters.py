@@ -48,6 +48,13 @@ class Counters:
         """Boards with a counter."""
         return sorted({board for board, _ in self._counts})
 
+    def totals(self) -> dict[str, int]:
+        """By counter, over all boards."""
+        found: dict[str, int] = {}
+        for (_, counter), (count, _) in self._counts.items():
+            found[counter] = found.get(counter, 0) + count
+        return found
+
     def changed(self) -> list[Count]:
         """What changed since `saved`."""
         return [Count(*key, *self._counts[key]) for key in sorted(self._changed)]

@@ -24,12 +24,13 @@ from coordinator.evaluations import Evaluations
 from coordinator.execution import Execution
 from coordinator.fleet import Fleet
 from coordinator.herald import Herald
+from coordinator.lookout import Lookout
 from coordinator.reception import SUBSCRIPTIONS
 from coordinator.rounds import Rounds
 from coordinator.runs import Runs
 from coordinator.store import Store
 from coordinator.switchboard import Stop, Switchboard
-from coordinator.tools import Follow, Tools
+from coordinator.tools import Follow, Onlooker, Tools
 from edged.messages import FleetState, Grant, Manifest, Order, encode
 from edged.topics import Topics
 
@@ -63,6 +64,7 @@ class Server:
         self.deposed = ""
         """Why another coordinator took over; then the loop has ended."""
         self._follow = follow
+        self.onlookers: list[Onlooker] = []
         self._inbox: deque[ev.Event] = deque()
         self._feeding = self.stopping = False
         self._woken_seconds = self._flushed_seconds = float("-inf")
@@ -78,6 +80,7 @@ class Server:
         self._switchboard = Switchboard(self)
         self.runs = Runs(self)
         self.execution = Execution(self)
+        self.lookout = Lookout(self, config.alerts)
         self.distribution = Distribution(self._publish_chunk, self._present_model, self.note)
         self.collection = Collection(
             store.checkpoints,
@@ -158,11 +161,21 @@ class Server:
     def note(self, note: ev.Note) -> None:
         """Count something odd."""
         self.counters.note(note, self.now)
+        self.show("note", note)
 
     def tell(self, what: str, row: dict[str, Any]) -> None:
         """Let whoever follows the run know."""
         if self._follow is not None:
             self._guarded(self._follow, what, row)
+        self.show(what, row)
+
+    def show(self, what: str, value: Any) -> None:
+        """Let telemetry and page see it; what goes wrong there is theirs."""
+        for onlooker in self.onlookers:
+            try:
+                onlooker(what, value)
+            except Exception:
+                LOG.exception("an onlooker failed at %s", what)
 
     def send(self, board: str, message: Order) -> None:
         """Publish an order that is not a run's."""
@@ -201,6 +214,7 @@ class Server:
             self.collection.due(),
             self.distribution.due(now),
             self.execution.due(),
+            self.lookout.due(),
         ]
         return min(time for time in times if time is not None)
 
@@ -213,6 +227,7 @@ class Server:
         if now - self._flushed_seconds >= FLUSH_SECONDS:
             self._flushed_seconds = now
             self._guarded(self.execution.flush, now)
+        self._guarded(self.lookout.tick, now)
         self._guarded(self.herald.tell, self.fleet_state, self.link, now)
 
     def _grant(self, board: str, grant: Grant) -> None:

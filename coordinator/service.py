@@ -16,6 +16,7 @@ from coordinator.config import Config
 from coordinator.server import Server
 from coordinator.store import Store
 from coordinator.tools import Follow, Tools
+from coordinator.watching import watched
 from edged.controls import GetStatus, RunSettings
 from edged.messages import FleetState
 from edged.notify import Notify
@@ -66,11 +67,12 @@ def opened(
     tools: Tools | None = None,
     make_link: LinkFactory = client_link,
     patient: Callable[[NoBrokerError], bool] = lambda error: False,
+    web: bool = False,
 ) -> Iterator[Server]:
     """A coordinator that is connected (or trying) and owns its store; it is closed at the end.
 
-    `patient` is asked whether to try again while the broker is away. Raises StoreError, LiveCoordinatorError,
-    NoBrokerError.
+    `web`: with the live page. `patient` is asked whether to try again while the broker is away. Raises
+    StoreError, LiveCoordinatorError, NoBrokerError.
     """
     store = Store(config.store_folder())
     try:
@@ -83,7 +85,8 @@ def opened(
         raise
     try:
         server.start()
-        yield server
+        with watched(server, web):
+            yield server
     finally:
         server.close()
 
@@ -111,7 +114,7 @@ def serve(config: Config, *, follow: Follow | None = None, notify: Notify | None
 
     with _signals(end):
         try:
-            with opened(config, follow=follow, patient=patient) as server:
+            with opened(config, follow=follow, patient=patient, web=True) as server:
                 notify.ready()
                 while not ended and not server.deposed:
                     server.step(STEP_SECONDS)

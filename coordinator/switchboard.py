@@ -4,7 +4,10 @@ It keeps nothing and decides nothing, except to step down for a newer coordinato
 """
 
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from coordinator import events as ev
 from coordinator.answers import answer
@@ -25,6 +28,13 @@ LOG = logging.getLogger(__name__)
 
 class Stop:
     """Put into the queue, it ends the loop."""
+
+
+class Asked(Struct, frozen=True):
+    """A request from within this process (the page); `tell` is called on the loop and must return at once."""
+
+    request: Request
+    tell: Callable[[Reply], None]
 
 
 class Switchboard:
@@ -61,6 +71,8 @@ class Switchboard:
                 item.deliver()
             case Answer():
                 self._evaluated(item)
+            case Asked():
+                item.tell(answer(server, item.request))
             case Stop():
                 server.stopping = True
 

@@ -13,6 +13,8 @@ from edged.link import Announcement, Link, LinkConfig
 
 Follow = Callable[[str, dict[str, Any]], None]
 """`follow(what, row)`: rows as they are recorded, and `begun`, `failed`, `evaluation`, `finished`."""
+Onlooker = Callable[[str, Any], None]
+"""Sees the same, and `power`, `note`, `fleet` and `alert` with their values; must return at once."""
 
 
 class Crew(Protocol):

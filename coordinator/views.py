@@ -45,6 +45,8 @@ def status(server: "Server") -> dict[str, Any]:
             for board in server.counters.boards()
         },
         "odd": {name: text for name, (count, text) in server.counters.of("-").items() if count},
+        "alerts": msgspec.to_builtins(server.lookout.alerts),
+        "telemetry": server.lookout.telemetry(),
         "evaluations_open": server.evaluations.open,
         "published_bytes": dict(server.distribution.published_bytes),
         "received_bytes": server.collection.received_bytes,
@@ -80,6 +82,7 @@ def rounds(history: History, run: str, last: int) -> dict[str, Any]:
         "run": run,
         "rounds": rows,
         "board_rounds": history.board_rounds(run, first),
+        "closed": [row for row in history.rows("closed", run) if row["round"] >= first],
         "evaluations": [row for row in history.rows("evaluation", run) if row["round"] >= first],
         "decisions": [row for row in history.rows("decision", run) if row["round"] >= first],
         "controls": history.rows("control", run),
