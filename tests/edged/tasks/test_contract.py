@@ -100,7 +100,7 @@ def test_steps_lower_the_loss_with_finite_gradients(name: str, pool_of: PoolOf) 
     # Without dropout, whose noise would hide what a few small steps gain.
     data, model = task.load(pool_of(name), task.Options()), task.model(task.Options(), 0).eval()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    batch = task.batch(data, np.arange(8))
+    batch = task.batch(data, np.arange(4))
     losses = []
     for _ in range(3):
         optimizer.zero_grad()
