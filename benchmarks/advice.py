@@ -13,7 +13,8 @@ from collections import Counter
 
 import msgspec
 
-from coordinator.advice import ROUNDS, Range, Setting, advise, play
+from coordinator.advice import ROUNDS, Range, advise, play
+from coordinator.alternatives import Setting
 from coordinator.comparison import Recorded
 from coordinator.simulator.boards import VirtualBoard
 from coordinator.simulator.experiments import Plan, played, settings_of

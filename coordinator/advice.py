@@ -7,19 +7,20 @@ the present shares. A figure is the median over the fleets, its interval holds 9
 
 from collections.abc import Callable, Sequence
 from statistics import fmean, median
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
 
 from coordinator import allocation
+from coordinator.alternatives import Setting, alternatives
 from coordinator.beliefs import Belief, beliefs, draw, expected
 from coordinator.controller import InfeasibleError, Weights
 from coordinator.controller.frontier import Fleet, Frontier
 from coordinator.controller.threshold import threshold, time_only_is_cheapest
 from coordinator.simulator.boards import VirtualBoard
 from coordinator.simulator.loop import Lived, Virtual, Work, live
-from coordinator.situation import Present, Situation, label_of
+from coordinator.situation import Present, Situation
 
 DRAWS: Final = 60
 ROUNDS: Final = 8
@@ -27,21 +28,8 @@ ROUNDS: Final = 8
 COVERAGE: Final = 0.90
 RANGE: Final = (0.5, 2.0)
 """Shares within these times those observed are taken as known, others as extrapolated."""
-GRID: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
-SLACKS: Final = (1.05, 1.10, 1.20, None)
 SURE: Final = 0.9
 """Share of the drawn fleets that makes a verdict on a board."""
-
-
-class Setting(Struct, frozen=True):
-    """A policy with its options and weight, and the command that sets it."""
-
-    label: str
-    policy: str
-    options: dict[str, Any] = {}
-    w_e: float = 0.0
-    w_t: float | None = None
-    command: str = ""
 
 
 class Range(Struct, frozen=True):
@@ -95,24 +83,6 @@ class Advice(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def settings_for(where: Situation) -> tuple[Setting, ...]:
-    """The present setting, then what it is held against."""
-    label = label_of(where.policy, where.options, where.w_e)
-    found = [Setting(label, where.policy, where.options, where.w_e, where.w_t)]
-    for w_e in GRID:
-        command = f"weights --w-e {w_e:g}"
-        if where.policy != "adaptive":
-            command = f"policy adaptive, then {command}"
-        found.append(Setting(label_of("adaptive", {}, w_e), "adaptive", {}, w_e, command=command))
-    for slack in SLACKS:
-        value = "null" if slack is None else f"{slack:g}"
-        options = {"slack": slack}
-        command = f"policy min-energy --option slack={value}"
-        found.append(Setting(label_of("min-energy", options, 0), "min-energy", options, command=command))
-    found.append(Setting("equal", "equal", command="policy equal"))
-    return tuple(found[:1] + [setting for setting in found[1:] if setting.label != label])
-
-
 def advise(
     where: Situation,
     *,
@@ -123,7 +93,7 @@ def advise(
 ) -> Advice:
     """The advice; `told` hears how many of the fleets are done. Raises ValueError for what is infeasible."""
     believed = beliefs(where.evidence)
-    wanted = tuple(settings_for(where) if settings is None else settings)
+    wanted = tuple(alternatives(where) if settings is None else settings)
     generator = np.random.default_rng(seed)
     lacks = _lacks(believed)
     seconds: list[list[float]] = [[] for _ in wanted]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from coordinator.advice import Advice
 from coordinator.plots import COLOURS, MARKERS, PART_COLOURS, PART_HATCHES, PlotError
 from coordinator.simulator.experiments import Line
 
@@ -80,6 +81,45 @@ def draw_policies(lines: Sequence[Line], path: Path, title: str) -> None:
     for axes in (points, bars):
         dress(axes)
     figure.suptitle(title, fontsize=11)
+    save(figure, path)
+
+
+def draw_advice(advice: Advice, path: Path) -> None:
+    """The Pareto front of the likely fleet, each setting with its intervals, the observed point."""
+    figure = canvas(8.4, 5.4)
+    axes = figure.subplots()
+    if advice.front:
+        seconds, joules = zip(*advice.front, strict=True)
+        axes.plot(
+            seconds, joules, color="#888888", linewidth=2, label="best split, computing and waiting only"
+        )
+    for index, p in enumerate(advice.predictions):
+        assert p.joules is not None
+        x, y = p.makespan_seconds, p.joules
+        axes.errorbar(
+            x.middle,
+            y.middle,
+            xerr=[[x.middle - x.low], [x.high - x.middle]],
+            yerr=[[y.middle - y.low], [y.high - y.middle]],
+            color=COLOURS[index % len(COLOURS)],
+            marker=MARKERS[index % len(MARKERS)],
+            markersize=7,
+            markerfacecolor="white" if p.extrapolated else COLOURS[index % len(COLOURS)],
+            elinewidth=1,
+            capsize=2,
+            label=p.setting.label + (" (extrapolated)" if p.extrapolated else ""),
+            zorder=3,
+        )
+    seen = advice.present
+    if seen.makespan_seconds is not None and seen.joules is not None:
+        axes.plot(
+            seen.makespan_seconds, seen.joules, "+", color="black", markersize=14, label="observed", zorder=4
+        )
+    axes.set_xlabel("makespan of a round, s")
+    axes.set_ylabel(f"joules of a round ({advice.basis})")
+    axes.set_title(f"run {advice.run}: predicted, with 90 % intervals", fontsize=11)
+    axes.legend(frameon=False, fontsize=8)
+    dress(axes)
     save(figure, path)
 
 

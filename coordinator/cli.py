@@ -4,14 +4,18 @@ import typer
 
 from coordinator.commands import (
     about,
+    advise,
     boards,
     compare,
     control,
     demo,
     doctor,
+    fleet,
+    replay,
     rounds,
     run,
     serve,
+    simulate,
     status,
     top,
 )
@@ -30,6 +34,7 @@ app = typer.Typer(
 STARTING = "Starting"
 RUNNING = "While a run goes on"
 LOOKING = "Looking"
+TRYING = "Without boards"
 for command, panel in (
     (demo.demo, STARTING),
     (run.run, STARTING),
@@ -45,11 +50,15 @@ for command, panel in (
     (rounds.rounds, LOOKING),
     (rounds.runs, LOOKING),
     (compare.compare, LOOKING),
+    (advise.advise, LOOKING),
+    (replay.replay, LOOKING),
+    (simulate.simulate, TRYING),
     (doctor.doctor, LOOKING),
     (about.config, "About"),
     (about.version, "About"),
 ):
     app.command(rich_help_panel=panel)(command)
+app.add_typer(fleet.app, name="fleet", rich_help_panel=TRYING)
 
 
 def main() -> None:

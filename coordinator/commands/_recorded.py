@@ -5,10 +5,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import typer
+
+from coordinator.commands._surroundings import connected
 from coordinator.commands.exits import CommandError
 from coordinator.comparison import Recorded
 from coordinator.config import load
 from coordinator.history import History
+from edged.controls import GetRounds, GetRuns
+
+TOLD_ROUNDS = 10
+"""So many of the newest rounds fit into an answer over the broker."""
 
 
 def store_folder(store: Path | None, config: Path | None) -> Path:
@@ -31,6 +38,40 @@ def opened(folder: Path) -> Iterator[History]:
         raise CommandError(f"store {folder}: cannot be read: {error}") from None
     finally:
         history.close()
+
+
+def looked_at(
+    context: typer.Context,
+    run: str | None,
+    *,
+    store: Path | None,
+    config: Path | None,
+    broker: str | None,
+    fleet: str | None,
+) -> Recorded:
+    """The run in the store where it is there and was named, else as the coordinator tells it."""
+    if store is not None or (run is not None and broker is None and _holds(store_folder(None, config), run)):
+        with opened(store_folder(store, config)) as history:
+            return recorded(history, run or history.newest_run() or "")
+    with connected(context, config, broker, fleet) as client:
+        data = client.demand(GetRounds(run, TOLD_ROUNDS)).data
+        runs = {row["run"]: row for row in client.demand(GetRuns()).data["runs"]}
+    return Recorded(
+        runs[data["run"]],
+        rounds=tuple(data["rounds"]),
+        boards=tuple(data["board_rounds"]),
+        closed=tuple(data["closed"]),
+        evaluations=tuple(data["evaluations"]),
+        decisions=tuple(data["decisions"]),
+    )
+
+
+def _holds(folder: Path, run: str) -> bool:
+    try:
+        with opened(folder) as history:
+            return history.known(run)
+    except CommandError:
+        return False
 
 
 def recorded(history: History, run: str) -> Recorded:

@@ -4,7 +4,7 @@ It knows nothing of what the figures mean.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -71,6 +71,12 @@ def duration(seconds: float | None) -> str:
 def weight(value: float | None) -> str:
     """A weight as it was given."""
     return UNKNOWN if value is None else f"{value:g}"
+
+
+def shares(given: Mapping[str, int], most: int = 6) -> str:
+    """Board and samples; of large fleets the first few, and how many more there are."""
+    shown = " ".join(f"{board}:{n}" for board, n in list(given.items())[:most])
+    return shown + (f" and {len(given) - most:,} more" if len(given) > most else "")
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], right: str = "") -> None:

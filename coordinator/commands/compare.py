@@ -1,53 +1,134 @@
-"""`edged-coordinator compare`: recorded runs side by side, as a table, JSON, CSV and a picture."""
+"""`edged-coordinator compare`: recorded runs side by side, or one fleet under several policies.
+
+As a table, JSON, CSV and a picture. Which of the two it is follows from what the argument is.
+"""
 
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coordinator.commands import _recorded, _show, exits
+from coordinator.commands import _fleets, _recorded, _show, exits
 from coordinator.commands._surroundings import ConfigOption, JsonOption, StoreOption, told
 from coordinator.commands.exits import CommandError
 from coordinator.comparison import Comparison, Figures, Recorded, UnmatchedError
 from edged.messages import PARTS
 
+if TYPE_CHECKING:
+    from coordinator.simulator.fleetfile import FleetFile
+
+POLICIES = {
+    "pma": "equal,profiled,adaptive,oort,min-energy,min-time",
+    "ddp": "equal,profiled,adaptive,ema-batch,omnilearn,min-energy,min-time",
+}
+OPTIMUM = "min-energy:slack=null"
+
 
 @told
 def compare(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN RUN...", help="Two or more recorded runs.")],
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN RUN...|FLEET", help="Recorded runs; or one fleet (name or file), or one run."
+        ),
+    ],
     *,
+    policies: Annotated[
+        str | None,
+        typer.Option("--policies", help="Of a fleet, by commas; NAME:option=value.", show_default=False),
+    ] = None,
+    w_e: Annotated[str, typer.Option("--w-e", help="Weights of energy for adaptive.")] = "0,0.25,0.5,0.75,1",
+    steady_state: Annotated[
+        bool, typer.Option("--steady-state", help="Of a fleet: where shares settle with exact costs.")
+    ] = False,
+    regime: Annotated[
+        str | None, typer.Option("--regime", help="Of a fleet: pma or ddp.", show_default=False)
+    ] = None,
+    rounds: Annotated[int | None, typer.Option("--rounds", min=3, show_default=False)] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, show_default=False)] = None,
+    noise: Annotated[float | None, typer.Option("--noise", min=0, max=0.5, show_default=False)] = None,
     store: StoreOption = None,
     config: ConfigOption = None,
     csv_file: Annotated[Path | None, typer.Option("--csv", help="Write the figures there, too.")] = None,
-    png: Annotated[Path | None, typer.Option("--png", help="Draw shares and joules by round.")] = None,
+    figure: Annotated[
+        Path | None, typer.Option("--figure", "--png", help="Draw them, as .png or .svg.")
+    ] = None,
     unmatched: Annotated[
         bool, typer.Option("--unmatched", help="Compare although the runs were not given the same work.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare recorded runs: makespan, joules by part, wait share, held-out accuracy, reallocations.
+    """Compare recorded runs, or what policies would make of one fleet: makespan, joules by part, waiting.
 
-    Runs that differ in seed, samples, batch or learning set-up are refused: the difference would not be the
-    policy's.
+    Two or more runs: as recorded, with held-out accuracy; runs that differ in seed, samples, batch or
+    learning set-up are refused, for the difference would not be the policy's. One fleet, or one run with
+    --policies (its boards as fitted from its readings): in virtual time, against equal, time-only and the
+    fewest joules that any split needs.
 
-    Example: edged-coordinator compare monday-equal monday-adaptive --png shares.png
+    Example: edged-coordinator compare paper-eleven --policies equal,adaptive,min-energy --steady-state
     """
-    with _recorded.opened(_recorded.store_folder(store, config)) as history:
-        found = [_recorded.recorded(history, run) for run in runs]
-    result = compared(found, unmatched)
-    if csv_file is not None:
-        write_csv(result, csv_file)
-    if png is not None:
-        picture(found, png)
-    if as_json:
-        _show.json(result)
+    fleets = [argument for argument in what if _fleets.is_fleet(argument)]
+    if fleets and len(what) > 1:
+        raise CommandError(
+            f"{fleets[0]} is a fleet: compare one fleet at a time, or recorded runs", exits.USAGE
+        )
+    if fleets or policies is not None or (steady_state and len(what) == 1):
+        if len(what) > 1:
+            raise CommandError("--policies compares on one fleet or one run", exits.USAGE)
+        found, notes = (_fleets.read(what[0]), ()) if fleets else _fitted(what[0], store, config)
+        found = _fleets.with_noise(found, noise)
+        if regime is not None:
+            found = _fleets.with_regime(found, regime)
+        names = (policies or POLICIES[found.regime]).split(",")
+        plans = _fleets.plans_of(
+            [name.strip() for name in names if name.strip()], _fleets.weights(w_e), found.regime
+        )
+        if policies is None:
+            plans += _fleets.plans_of([OPTIMUM], (), found.regime)
+        result = _fleets.compared(
+            found,
+            plans,
+            steady_state=steady_state,
+            rounds=found.rounds if rounds is None else rounds,
+            seed=found.seed if seed is None else seed,
+            notes=notes,
+        )
+        _fleets.answer(result, csv_file, figure, as_json)
         return
-    show(result)
-    for path in (csv_file, png):
+    with _recorded.opened(_recorded.store_folder(store, config)) as history:
+        runs = [_recorded.recorded(history, run) for run in what]
+    comparison = compared(runs, unmatched)
+    if csv_file is not None:
+        write_csv(comparison, csv_file)
+    if figure is not None:
+        picture(runs, figure)
+    if as_json:
+        _show.json(comparison)
+        return
+    show(comparison)
+    for path in (csv_file, figure):
         if path is not None:
             _show.progress(f"written: {path}")
+
+
+def _fitted(run: str, store: Path | None, config: Path | None) -> "tuple[FleetFile, tuple[str, ...]]":
+    from coordinator import fitting
+    from coordinator.situation import UntoldError, situation
+
+    with _recorded.opened(_recorded.store_folder(store, config)) as history:
+        found = _recorded.recorded(history, run)
+    try:
+        where = situation(found)
+    except UntoldError as error:
+        raise CommandError(str(error)) from None
+    seen = where.present
+    observed = (
+        f"boards as fitted from the readings of {run}; {seen.label} was observed at "
+        f"{_show.duration(seen.makespan_seconds)} and {_show.figure(seen.joules, 4)} J a round"
+    )
+    return fitting.fitted(where), (observed, *where.notes)
 
 
 def compared(runs: Sequence[Recorded], unmatched: bool = False) -> Comparison:

@@ -1,0 +1,39 @@
+"""What the present setting of a run is held against, each with the command that sets it. Pure."""
+
+from typing import Any, Final
+
+from msgspec import Struct
+
+from coordinator.situation import Situation, label_of
+
+GRID: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
+SLACKS: Final = (1.05, 1.10, 1.20, None)
+
+
+class Setting(Struct, frozen=True):
+    """A policy with its options and weight, and the command that sets it."""
+
+    label: str
+    policy: str
+    options: dict[str, Any] = {}
+    w_e: float = 0.0
+    w_t: float | None = None
+    command: str = ""
+
+
+def alternatives(where: Situation) -> tuple[Setting, ...]:
+    """The present setting, then what it is held against."""
+    label = label_of(where.policy, where.options, where.w_e)
+    found = [Setting(label, where.policy, where.options, where.w_e, where.w_t)]
+    for w_e in GRID:
+        command = f"weights --w-e {w_e:g}"
+        if where.policy != "adaptive":
+            command = f"policy adaptive, then {command}"
+        found.append(Setting(label_of("adaptive", {}, w_e), "adaptive", {}, w_e, command=command))
+    for slack in SLACKS:
+        value = "null" if slack is None else f"{slack:g}"
+        options = {"slack": slack}
+        command = f"policy min-energy --option slack={value}"
+        found.append(Setting(label_of("min-energy", options, 0), "min-energy", options, command=command))
+    found.append(Setting("equal", "equal", command="policy equal"))
+    return tuple(found[:1] + [setting for setting in found[1:] if setting.label != label])
