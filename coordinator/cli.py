@@ -11,6 +11,7 @@ from coordinator.commands import (
     demo,
     doctor,
     fleet,
+    install,
     replay,
     rounds,
     run,
@@ -34,6 +35,7 @@ app = typer.Typer(
 STARTING = "Starting"
 RUNNING = "While a run goes on"
 LOOKING = "Looking"
+SETTING_UP = "Setting up"
 TRYING = "Without boards"
 for command, panel in (
     (demo.demo, STARTING),
@@ -54,6 +56,9 @@ for command, panel in (
     (replay.replay, LOOKING),
     (simulate.simulate, TRYING),
     (doctor.doctor, LOOKING),
+    (install.install, SETTING_UP),
+    (install.provision, SETTING_UP),
+    (install.uninstall, SETTING_UP),
     (about.config, "About"),
     (about.version, "About"),
 ):

@@ -83,7 +83,7 @@ def start(machine: Machine, name: str) -> Iterator[str]:
         why = "its settings cannot be used" if now and now.exit_status == 78 else "it did not become ready"
         last = last_error(machine, name)
         raise InstallError(f"{name}.service: {why}: {last[0] or last[1]}", 78 if "settings" in why else 1)
-    yield f"{name}: ready, {now.text}"
+    yield f"{name}: ready"
 
 
 def asked(machine: Machine, name: str) -> Service | None:
