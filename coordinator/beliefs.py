@@ -126,7 +126,8 @@ def draw(belief: Belief, random: Generator) -> VirtualBoard:
     """A board that could have given the readings."""
     noise = _noise(belief.time_noise, belief.time_freedom, random)
     watts_noise = _noise(belief.watts_noise, belief.watts_freedom, random)
-    line, z = belief.line, random.standard_normal(5)
+    line = belief.line
+    z: list[float] = random.standard_normal(5).tolist()
     fixed, tau = 0.0, line.through_zero * max(0.1, 1 + noise / math.sqrt(line.count) * z[0])
     if line.covariance is not None:
         aa, at, tt = line.covariance
@@ -136,7 +137,7 @@ def draw(belief: Belief, random: Generator) -> VirtualBoard:
         if a > 0 and t > 0:
             fixed, tau = a, t
     else:
-        part = min(0.5, UNSEEN_FIXED * abs(z[1]))
+        part = min(0.5, UNSEEN_FIXED * max(0.0, z[1]))
         fixed, tau = part * tau * belief.most_share, (1 - part) * tau
     count = max(1, belief.watts_freedom - PRIOR_COUNT + 1)
     board = _board(belief, fixed, tau, noise, watts_noise)

@@ -15,7 +15,7 @@ from coordinator.beliefs import Belief, beliefs
 from coordinator.comparison import Recorded, Row
 from coordinator.controller import Weights
 from coordinator.simulator.loop import Lived, Spent, Work, live
-from coordinator.situation import joules_of, label_of, situation
+from coordinator.situation import joules_of, label_of, link_of, situation
 
 RANGE: Final = (0.5, 2.0)
 """Shares within these times the recorded one are taken as known."""
@@ -78,10 +78,9 @@ class Told:
         link = belief.link_seconds
         link_watts = belief.link_watts
         if parts is not None:
-            link = parts["communication"]["seconds"] + parts["overhead"]["seconds"]
-            joules = (parts["communication"]["joules"], parts["overhead"]["joules"])
-            if link > 0 and joules[0] is not None and joules[1] is not None:
-                link_watts = (joules[0] + joules[1]) / link
+            link, joules = link_of(parts)
+            if link > 0 and joules is not None:
+                link_watts = joules / link
         return Spent(seconds, watts, waiting, link, link_watts)
 
     def _seconds(self, row: Row, belief: Belief, samples: int) -> float:

@@ -121,6 +121,14 @@ def joules_of(closed: Sequence[Row]) -> float | None:
     return total
 
 
+def link_of(parts: Row) -> tuple[float, float | None]:
+    """Seconds and joules of communication and overhead together, of one closed order."""
+    both = [parts["communication"], parts["overhead"]]
+    # A part that did not occur used nothing, whatever the meter knew.
+    joules = [0.0 if part["seconds"] == 0 else part["joules"] for part in both]
+    return sum(part["seconds"] for part in both), None if None in joules else sum(joules)
+
+
 def _memories(run: Recorded, last: Row, rules: Settings) -> dict[str, Memory]:
     """As the last decision saw them, with the readings that came after it."""
     memories = {
@@ -147,13 +155,7 @@ def _memories(run: Recorded, last: Row, rules: Settings) -> dict[str, Memory]:
 def _evidence(run: Recorded, memory: Memory) -> Evidence:
     closed = [row["parts"] for row in run.closed if row["board"] == memory.board]
     waits = [(p["wait"]["seconds"], p["wait"]["joules"]) for p in closed]
-    links = [
-        (
-            p["communication"]["seconds"] + p["overhead"]["seconds"],
-            _added(p["communication"]["joules"], p["overhead"]["joules"]),
-        )
-        for p in closed
-    ]
+    links = [link_of(parts) for parts in closed]
     return Evidence(
         memory.board,
         memory.history,
@@ -163,10 +165,6 @@ def _evidence(run: Recorded, memory: Memory) -> Evidence:
         tuple(links),
         memory.waiting_watts,
     )
-
-
-def _added(first: float | None, second: float | None) -> float | None:
-    return None if first is None or second is None else first + second
 
 
 def _present(run: Recorded, last: Row) -> Present:
