@@ -33,6 +33,11 @@ PURE = (
     "edged/groups.py",
     "edged/stepwise.py",
     "coordinator/rounds.py",
+    "coordinator/alerts.py",
+    "coordinator/telemetry/schema.py",
+    "coordinator/telemetry/points.py",
+    "coordinator/telemetry/chronicle.py",
+    "coordinator/telemetry/generations.py",
     "coordinator/controller",
 )
 READS_THE_FOLDER = ("coordinator/controller/policies/__init__.py",)
@@ -249,7 +254,7 @@ def test_every_module_imports_with_the_base_dependencies_alone() -> None:
     modules = [".".join(path.parts).removesuffix(".__init__") for path in paths if path.name != "__main__"]
     optional = (
         "torch rich matplotlib amqtt scipy psutil pydantic influxdb_client starlette uvicorn plotly "
-        "cryptography pyRAPL jtop pynvml smbus2 sklearn pandas"
+        "prometheus_client urllib3 cryptography pyRAPL jtop pynvml smbus2 sklearn pandas"
     )
     assert set(PACKAGES) <= loaded_after(modules, tuple(optional.split()))
 

@@ -8,7 +8,6 @@ import base64
 import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal
-from urllib.parse import urlencode
 
 import msgspec
 from msgspec import Struct
@@ -37,23 +36,19 @@ def generation(version: str) -> Generation | None:
     return {"1": "v1", "2": "v2", "3": "v3"}.get(found[1]) if found else None  # type: ignore[return-value]
 
 
-def write_path(which: Generation, options: TelemetryOptions) -> str:
+def write_target(which: Generation, options: TelemetryOptions) -> tuple[str, dict[str, str]]:
     """Path and query of a write."""
     if which == "v1":
-        query = {"db": options.database, "rp": options.retention_policy, "precision": "n"}
-        return "/write?" + urlencode({key: value for key, value in query.items() if value})
+        return "/write", _given(db=options.database, rp=options.retention_policy, precision="n")
     if which == "v2":
-        query = {"org": options.org, "bucket": options.kept_in, "precision": "ns"}
-        return "/api/v2/write?" + urlencode(query)
-    return "/api/v3/write_lp?" + urlencode(
-        {"db": options.database, "precision": "nanosecond", "accept_partial": "true"}
-    )
+        return "/api/v2/write", {"org": options.org, "bucket": options.kept_in, "precision": "ns"}
+    return "/api/v3/write_lp", {"db": options.database, "precision": "nanosecond", "accept_partial": "true"}
 
 
-def query_path(options: TelemetryOptions, which: Generation) -> str:
+def query_target(which: Generation, options: TelemetryOptions) -> tuple[str, dict[str, str]]:
     """Path and query of an InfluxQL query; the statement goes into the body."""
-    query = {"db": options.database, "rp": options.retention_policy if which == "v1" else "", "epoch": "ns"}
-    return "/query?" + urlencode({key: value for key, value in query.items() if value})
+    policy = options.retention_policy if which == "v1" else ""
+    return "/query", _given(db=options.database, rp=policy, epoch="ns")
 
 
 def headers(which: Generation, options: TelemetryOptions, secret: str) -> dict[str, str]:
@@ -89,6 +84,10 @@ def judge(status: int, body: str, answered: Mapping[str, str], options: Telemetr
             "settings", f"{options.url}: moved to {answered.get('location', '?')}; set [telemetry] url"
         )
     return Verdict("away", f"HTTP {status}: {text}", after_seconds=_seconds(answered.get("retry-after", "")))
+
+
+def _given(**query: str) -> dict[str, str]:
+    return {name: value for name, value in query.items() if value}
 
 
 def _lost(body: str) -> int | None:

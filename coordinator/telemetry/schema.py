@@ -155,6 +155,5 @@ def _checked(measurement: str, table: Measurement, name: str, value: Value | Non
 
 
 def _line(text: str) -> str:
-    return "".join(
-        " " if character < " " or character in "\x7f\u2028\u2029" else character for character in text
-    )
+    # Line ends of any script, control characters and lone surrogates would break a line or its encoding.
+    return "".join(character if character.isprintable() else " " for character in text)

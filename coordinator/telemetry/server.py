@@ -1,5 +1,8 @@
 """One InfluxDB over HTTP: writes, InfluxQL queries, and which generation it is. It retries nothing."""
 
+import os
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import urlencode
 
@@ -8,7 +11,12 @@ from msgspec import Struct
 
 from coordinator.telemetry import generations as wants
 from coordinator.telemetry.generations import Generation, Verdict
-from coordinator.telemetry.settings import TelemetryError, TelemetryOptions
+from coordinator.telemetry.settings import (
+    CREDENTIAL,
+    TOKEN_VARIABLE,
+    TelemetryError,
+    TelemetryOptions,
+)
 
 CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 20.0
@@ -53,7 +61,7 @@ class InfluxServer:
     def __init__(self, options: TelemetryOptions, request: Http | None = None) -> None:
         self.options = options
         self._request = request or http()
-        self._secret = options.secret()
+        self._secret = secret(options)
         self._which: Generation | None = None if options.api == "auto" else options.api
 
     def which(self) -> Generation:
@@ -78,7 +86,7 @@ class InfluxServer:
                 "Content-Type": "text/plain; charset=utf-8",
             }
             body = "\n".join(lines).encode()
-            found = self._ask("POST", wants.write_path(which, self.options), body, head)
+            found = self._ask("POST", wants.write_target(which, self.options), body, head)
         except OSError as error:
             return Verdict("away", f"{self.options.url}: {error}")
         except TelemetryError as error:
@@ -94,7 +102,7 @@ class InfluxServer:
                 "Content-Type": "application/x-www-form-urlencoded",
             }
             body = urlencode({"q": statement}).encode()
-            found = self._ask("POST", wants.query_path(self.options, which), body, head)
+            found = self._ask("POST", wants.query_target(which, self.options), body, head)
         except OSError as error:
             raise TelemetryError(f"{self.options.url}: {error}") from None
         try:
@@ -123,10 +131,34 @@ class InfluxServer:
         except OSError as error:
             raise TelemetryError(f"{self.options.url}: {error}") from None
 
-    def _ask(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
-        return self._request(method, self.options.url.rstrip("/") + path, body, headers)
+    def _ask(
+        self,
+        method: str,
+        target: str | tuple[str, dict[str, str]],
+        body: bytes | None,
+        headers: dict[str, str],
+    ) -> Answer:
+        path, query = (target, {}) if isinstance(target, str) else target
+        url = self.options.url.rstrip("/") + path + (f"?{urlencode(query)}" if query else "")
+        return self._request(method, url, body, headers)
 
     def _any_authorization(self) -> dict[str, str]:
         """3.x wants a token even for /ping, and takes either form."""
         which: Generation = "v1" if self.options.username else "v3"
         return wants.headers(which, self.options, self._secret)
+
+
+def secret(options: TelemetryOptions, environment: Mapping[str, str] = os.environ) -> str:
+    """Token or password: file, systemd's credential or variable, in this order. Raises TelemetryError."""
+    path = options.password_file if options.username else options.token_file
+    folder = environment.get("CREDENTIALS_DIRECTORY")
+    if path is None and folder and (Path(folder) / CREDENTIAL).exists():
+        path = str(Path(folder) / CREDENTIAL)
+    if path is None:
+        return environment.get(TOKEN_VARIABLE, "")
+    try:
+        return Path(path).expanduser().read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        key = "password_file" if options.username else "token_file"
+        why = getattr(error, "strerror", None) or "not text"
+        raise TelemetryError(f"[telemetry] {key} {path}: {why}") from None

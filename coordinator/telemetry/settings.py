@@ -1,8 +1,5 @@
-"""[telemetry] of coordinator.toml: which server gets the time series, and how much may wait for it."""
+"""[telemetry] of coordinator.toml: which server gets the time series, and how much may wait for it. Pure."""
 
-import os
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
@@ -39,18 +36,3 @@ class TelemetryOptions(Struct, frozen=True, forbid_unknown_fields=True):
     def kept_in(self) -> str:
         """Bucket of 2.x."""
         return self.bucket or self.database
-
-    def secret(self, environment: Mapping[str, str] = os.environ) -> str:
-        """Token or password: file, systemd's credential or variable, in this order. Raises TelemetryError."""
-        path = self.password_file if self.username else self.token_file
-        folder = environment.get("CREDENTIALS_DIRECTORY")
-        if path is None and folder and (Path(folder) / CREDENTIAL).exists():
-            path = str(Path(folder) / CREDENTIAL)
-        if path is None:
-            return environment.get(TOKEN_VARIABLE, "")
-        try:
-            return Path(path).expanduser().read_text().strip()
-        except (OSError, UnicodeDecodeError) as error:
-            key = "password_file" if self.username else "token_file"
-            why = getattr(error, "strerror", None) or "not text"
-            raise TelemetryError(f"[telemetry] {key} {path}: {why}") from None

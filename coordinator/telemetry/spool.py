@@ -97,7 +97,8 @@ class Spool:
     def remove(self, segment: Segment) -> None:
         """It has been sent, or never will be."""
         with self._lock:
-            segment.path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                segment.path.unlink()
             self._sealed = [other for other in self._sealed if other.path != segment.path]
 
     def refuse(self, lane: Lane, lines: Sequence[str], why: str) -> None:
@@ -166,7 +167,7 @@ class Spool:
         descriptor, path, size = self._open.pop(lane)
         os.close(descriptor)
         if not size:
-            path.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)  # it was made when the disk was full
             return None
         self._sealed.append(Segment(lane, path, size))
         return self._sealed[-1]
@@ -179,7 +180,7 @@ class Spool:
             if segment.lane == "power":
                 with contextlib.suppress(OSError):
                     self.dropped["power"] += segment.path.read_bytes().count(b"\n")
-                segment.path.unlink(missing_ok=True)
+                    segment.path.unlink()
                 self._sealed.remove(segment)
                 return True
         return False
