@@ -54,7 +54,7 @@ def take_stock(pools: Mapping[str, str], folders: tuple[str, ...], queue: Simple
     """Ask in a thread; a Stock comes on the queue."""
 
     def ask() -> None:
-        queue.put(stock_of(_ask(pools, folders)))
+        queue.put(stock_of(listing_of(pools, folders)))
 
     threading.Thread(target=ask, name="edged-stock", daemon=True).start()
 
@@ -79,7 +79,8 @@ def stock_of(listing: Listing) -> Stock:
     return Stock(Inventory(listing.tasks, usable, regimes.names()), offer)
 
 
-def _ask(pools: Mapping[str, str], folders: tuple[str, ...]) -> Listing:
+def listing_of(pools: Mapping[str, str], folders: tuple[str, ...]) -> Listing:
+    """The inventory by a child; where there is none, a Listing whose one task error says why."""
     request = json.dumps({"pools": dict(pools), "folders": list(folders)})
     try:
         done = subprocess.run(

@@ -4,10 +4,8 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
 import typer
-from msgspec import Struct
 
 from coordinator.client import Client, NobodyAnswersError, NoBrokerError, client_id, client_name
 from coordinator.commands import _show, exits
@@ -23,25 +21,14 @@ from coordinator.commands._surroundings import (
     told,
 )
 from coordinator.config import Config
+from edged.checks import Finding, written
+from edged.checks.broker import limits, way_out
 from edged.controls import GetBoards, GetStatus
-from edged.link import ASSUMED_MAX_PACKET_BYTES, LinkStatus
 from edged.topics import Topics
 
-Verdict = Literal["ok", "warn", "fail"]
 SKEW_SECONDS = 5.0
 LITTLE_DISK_BYTES = 1 << 30
 NO_DISK_BYTES = 100 << 20
-SMALLEST_PACKET_BYTES = 16 * 1024
-MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
-
-
-class Finding(Struct, frozen=True):
-    """One thing that was looked at."""
-
-    what: str
-    verdict: Verdict
-    text: str
-    way_out: str = ""
 
 
 @told
@@ -64,9 +51,7 @@ def doctor(
     for finding in examine(found, outside(context)):
         findings.append(finding)
         if not as_json:
-            typer.echo(f"{MARKS[finding.verdict]}  {finding.what}: {finding.text}")
-            if finding.way_out:
-                typer.echo(f"      -> {finding.way_out}")
+            typer.echo(written(finding))
     if as_json:
         _show.json(findings)
     if any(finding.verdict == "fail" for finding in findings):
@@ -85,7 +70,7 @@ def examine(config: Config, world: Outside) -> Iterator[Finding]:
         with client_of(world, config) as client:
             yield from _coordinator(client)
     except NoBrokerError as error:
-        yield Finding("broker", "fail", str(error), _way_out(str(error)))
+        yield Finding("broker", "fail", str(error), way_out(str(error)))
 
 
 def _disk(folder: Path) -> Iterator[Finding]:
@@ -142,31 +127,10 @@ def _coordinator_link(config: Config, world: Outside) -> Iterator[Finding]:
         link.subscribe(topics.filter(route))
     try:
         with Client(link, link_config, config.fleet, name):
-            yield from _limits(link.status())
+            yield from limits(link.status())
+            yield Finding("access list", "ok", "all subscriptions of a coordinator are granted")
     except NoBrokerError as error:
-        yield Finding("broker", "fail", str(error), _way_out(str(error)))
-
-
-def _limits(status: LinkStatus) -> Iterator[Finding]:
-    place = f"{status.host}:{status.port}"
-    if status.protocol == "3.1.1":
-        yield Finding(
-            "broker",
-            "warn",
-            f"{place} speaks MQTT 3.1.1 only, so its limits are not known",
-            "mosquitto 2 speaks v5; with 3.1.1 refusals come without a reason",
-        )
-    else:
-        yield Finding("broker", "ok", f"{place}, MQTT {status.protocol}")
-    limit = status.max_packet_bytes
-    said = "" if limit != ASSUMED_MAX_PACKET_BYTES else " (or did not say, and that is assumed)"
-    if limit < SMALLEST_PACKET_BYTES:
-        yield Finding(
-            "packets", "fail", f"the broker takes {limit:,} bytes at most", "raise its max_packet_size"
-        )
-    else:
-        yield Finding("packets", "ok", f"the broker takes {limit:,} bytes a message{said}")
-    yield Finding("access list", "ok", "all subscriptions of a coordinator are granted")
+        yield Finding("broker", "fail", str(error), way_out(str(error)))
 
 
 def _coordinator(client: Client) -> Iterator[Finding]:
@@ -209,16 +173,3 @@ def _board(row: dict[str, object]) -> Iterator[Finding]:
     if not found:
         shown = "clock not heard" if skew is None else f"clock within {SKEW_SECONDS:g} s"
         yield Finding(name, "ok", f"connected, {shown}, joules {row.get('basis')}")
-
-
-def _way_out(error: str) -> str:
-    for stage, words in (
-        ("DNS", "check the name in [broker] host"),
-        ("TCP", "is the broker running there, and the port open?"),
-        ("TLS", "check ca_file, certificate_file and key_file in [broker]"),
-        ("CONNACK", "check username and password_file in [broker]"),
-        ("SUBACK", "let this user subscribe there in the broker's access list"),
-    ):
-        if f" {stage}" in error:
-            return words
-    return ""

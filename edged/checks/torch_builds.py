@@ -1,0 +1,43 @@
+"""Which build of torch fits a board and how it gets there, by its kind. It imports and installs nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+FROM_THE_DISTRIBUTION = (
+    "sudo apt install python3-torch libopenblas0-pthread, and make the environment with "
+    "python3 -m venv --system-site-packages"
+)
+
+
+def way_out(arch: str, root: Path) -> str:
+    """One line for this instruction set and board: which build, and the command."""
+    if is_jetson(root):
+        return "NVIDIA's wheel for this JetPack (PyTorch for Jetson): pip install PATH_OR_URL_OF_THE_WHEEL"
+    if arch in ("x86_64", "AMD64"):
+        if (root / "proc/driver/nvidia/version").exists():
+            return "the build with CUDA, for the NVIDIA GPU here: pip install 'edged[torch]'"
+        return f"the CPU build, without gigabytes of CUDA: pip install torch --index-url {CPU_INDEX}"
+    if arch == "aarch64":
+        return "2.10.0, the last arm64 wheel without CUDA: pip install 'edged[torch]'"
+    if arch == "riscv64":
+        return f"there is no wheel for riscv64; Debian 13 has 2.6.0: {FROM_THE_DISTRIBUTION}"
+    return f"there is no build for {arch}: take a 64-bit image (arm64, riscv64 or x86-64)"
+
+
+def another(arch: str, root: Path) -> str:
+    """What to take where a build does not fit this processor."""
+    if is_jetson(root):
+        return way_out(arch, root)
+    return f"a build made for more processors, the distribution's: {FROM_THE_DISTRIBUTION}"
+
+
+def is_jetson(root: Path) -> bool:
+    """By NVIDIA's release file or the device tree."""
+    if (root / "etc/nv_tegra_release").exists():
+        return True
+    try:
+        return b"nvidia,tegra" in (root / "proc/device-tree/compatible").read_bytes()
+    except OSError:
+        return False
