@@ -18,7 +18,8 @@ from msgspec import Struct
 from edged import events, link, messages, work
 from edged.board import Board, Cue
 from edged.child import Died, Said
-from edged.hands import Hands, Plan, UpdateReady
+from edged.coach import Plan
+from edged.hands import Hands, UpdateReady
 from edged.messages import MessageError, decode
 from edged.notify import Notify
 from edged.state import ImpossibleError, step
@@ -205,12 +206,16 @@ class Agent:
                 self.feed(events.Alive(self.board.order_id))
         elif isinstance(word, work.Prepared):
             self.feed(events.Alive(word.order))
+        elif isinstance(word, work.Mustered):
+            self.feed(events.Mustered(word.order, word.readiness))
+        elif isinstance(word, work.Met):
+            self.feed(events.Met(word.order, word.group))
         elif isinstance(word, work.Begun):
             self.feed(events.Began(word.order, word.at_seconds), min(word.at_seconds, now))
         elif isinstance(word, work.Stepped):
             self.feed(events.Progress(word.order, word.samples))
         elif isinstance(word, work.Failed):
-            self.feed(events.Broke(word.order, word.reason))
+            self.feed(events.Broke(word.order, word.reason, word.blames))
         else:
             ended = events.Ended(word.order, word.at_seconds, word.samples)
             self.feed(ended, min(word.at_seconds, now))
@@ -218,7 +223,7 @@ class Agent:
     def _child_died(self, event: Died) -> None:
         log.error("order %s: %s", event.order, event.reason)
         self.counters["children_died"] += 1
-        self._hands.rested(event.order, self._clock())
+        self._hands.died(event.order, self._clock())
         self.feed(events.Broke(event.order, event.reason))
 
     def _update_ready(self, event: UpdateReady) -> None:

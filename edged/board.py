@@ -8,7 +8,8 @@ from enum import Enum
 from msgspec import Struct
 
 from edged.events import Inventory, Phase
-from edged.messages import Attend, Birth, Train
+from edged.groups import Readiness
+from edged.messages import Attend, Birth, Join, Train
 
 FIRST_WANT_SECONDS = 1.0
 
@@ -28,7 +29,12 @@ class Board(Struct, frozen=True):
     chunks_held: int = 0
     samples_done: int = 0
     computing: bool = False
+    ready: Readiness | None = None  # of a rank that waits for the others, or has waited
+    join: Join | None = None
+    joined: str = ""  # the process group that stands for this order
+    mustering: bool = False
     abandoned: str | None = None
+    blames: tuple[str, ...] | None = None
     reason: str = ""
     past: tuple[str, ...] = ()
     alive_at: float = 0.0  # last sign of life of the order's training
@@ -48,6 +54,8 @@ class Board(Struct, frozen=True):
     @property
     def part(self) -> str | None:
         """Which part of the order's time runs now (messages.PARTS); None when nothing is charged."""
+        if self.mustering and self.phase is Phase.TRAINING:
+            return "wait"  # for the other ranks
         return "compute" if self.computing else _PART_OF[self.phase]
 
 
@@ -82,6 +90,9 @@ class Cue(str, Enum):
     MODEL_READY = "the model is here"
     MODEL_FAILED = "the model cannot be had"
     ALIVE = "the training goes on"
+    MUSTERED = "this rank is ready for the others"
+    JOIN = "all ranks are ready"
+    MET = "the process group stands"
     BEGAN = "the compute window opened"
     ENDED = "the compute window closed"
     DESCRIBED = "the update can be uploaded"

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from edged import messages
+from msgspec.structs import replace
+
+from edged import division, messages
 from edged.ledger import Boundary, Ledger, Span, parts
-from edged.messages import Parts, Steady
-from edged.work import Finished
+from edged.messages import Part, Parts, Steady
+from edged.waiting import Waiting
+from edged.work import Finished, Split
 from probes._baseline import Baseline
 from probes._energy import Energy, Live, Mark, MarkError
 
@@ -34,8 +37,9 @@ class Metering(Protocol):
 class Books:
     """For one order at a time; the next opens at the instant at which the last closed."""
 
-    def __init__(self, meter: Metering) -> None:
+    def __init__(self, meter: Metering, waiting: Waiting | None = None) -> None:
         self._meter = meter
+        self._waiting = waiting
         self._ledger: Ledger[Mark] | None = None
         self._last: Boundary[Mark] | None = None
         self._late = False
@@ -61,11 +65,14 @@ class Books:
         """The order's time has ended; its parts have been asked for."""
         self._ledger = None
 
-    def parts(self, at_seconds: float) -> Parts:
-        """Where the order's time went until this instant."""
+    def parts(self, at_seconds: float, split: Split | None = None) -> Parts:
+        """Where the order's time went until this instant; `split` divides a window of synchronous steps."""
         if self._ledger is None:
             return Parts()
-        return parts(self._ledger.until(self._boundary(at_seconds)), self._joules)
+        found = parts(self._ledger.until(self._boundary(at_seconds)), self._joules)
+        if split is None or not self._compute():
+            return found
+        return division.merged(found, self._divided(found.compute, split, None))
 
     def order_joules(self) -> float | None:
         """The order's joules so far by the meter's last readings, None where they are not known."""
@@ -74,8 +81,9 @@ class Books:
             return None
         return max(0.0, now - self._joules_before)
 
-    def energy(self) -> messages.Energy:
-        """Joules of the compute window in the headline scope, or why they are not known."""
+    def energy(self, split: Split | None = None) -> messages.Energy:
+        """Joules of the compute window in the headline scope, or why they are not known; those of
+        synchronous steps are derived (`division`)."""
         spans = self._compute()
         if not spans:
             return messages.Energy(reason="nothing was computed that counts")
@@ -84,7 +92,7 @@ class Books:
         except MarkError as error:
             return messages.Energy(reason=str(error), flags=(LATE,))
         flags = (*found.flags, LATE) if self._late else found.flags
-        return messages.Energy(
+        energy = messages.Energy(
             joules=found.joules,
             reason=found.reason,
             channel=found.channel_id or "",
@@ -95,6 +103,27 @@ class Books:
             above_idle_joules=found.above_idle_joules,
             flags=flags,
         )
+        return energy if split is None else self._derived(energy, split)
+
+    def _derived(self, energy: messages.Energy, split: Split) -> messages.Energy:
+        spans = self._compute()
+        seconds = sum(span.seconds for span in spans)
+        found = self._divided(Part(seconds, energy.joules), split, energy.uncertainty_joules)
+        unknown = energy.joules is not None and found.compute.joules is None
+        return replace(
+            energy,
+            joules=found.compute.joules,
+            reason=division.NO_WATTS if unknown else energy.reason,
+            uncertainty_joules=found.uncertainty_joules,
+            above_idle_joules=None,
+            flags=(*energy.flags, division.FLAG),
+        )
+
+    def _divided(self, window: Part, split: Split, uncertainty: float | None) -> division.Divided:
+        waiting = self._waiting.watts if self._waiting is not None else None
+        if waiting is None:
+            return division.divide(window, split, None)
+        return division.divide(window, split, waiting.watts, uncertainty, waiting.uncertainty_watts)
 
     def steady(self, finished: Finished) -> Steady:
         """The compute window without a new process's first steps; without samples when it had no others."""
@@ -105,6 +134,15 @@ class Books:
             or finished.steady_at_seconds >= spans[-1].stop.at_seconds
         ):
             return Steady()
+        split = finished.split
+        if split is not None:
+            joules = self.energy(split).joules
+            part = split.steady_seconds / split.compute_seconds if split.compute_seconds > 0 else 0.0
+            return Steady(
+                samples=finished.steady_samples,
+                seconds=split.steady_seconds,
+                joules=None if joules is None else joules * part,
+            )
         start, stop = spans[0].start, spans[-1].stop
         if finished.steady_at_seconds > start.at_seconds:
             start = self._boundary(finished.steady_at_seconds)

@@ -21,12 +21,14 @@ class Cargo:
     def __init__(self, folder: Path, publish: Publish) -> None:
         self._models = folder / "models"
         self._updates = folder / "updates"
+        self.kept = folder / "kept"
+        """Where the child leaves optimizer states of synchronous groups."""
         self._publish = publish
         self._incoming: Incoming | None = None
         self._version = ""
         self._outgoing: Outgoing | None = None
         self._sender: Sender | None = None
-        for place in (self._models, self._updates):
+        for place in (self._models, self._updates, self.kept):
             place.mkdir(parents=True, exist_ok=True)
             for old in place.iterdir():
                 old.unlink()  # another process's: nobody vouches for it
@@ -124,7 +126,7 @@ class Cargo:
         """The process ends: nothing is left behind."""
         self.drop()
         self._close()
-        for place in (self._models, self._updates):
+        for place in (self._models, self._updates, self.kept):
             with suppress(OSError):
                 for path in place.iterdir():
                     path.unlink()

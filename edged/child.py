@@ -18,7 +18,7 @@ from queue import SimpleQueue
 import msgspec
 from msgspec import Struct
 
-from edged.work import Asked, Cancel, Job, Word
+from edged.work import Asked, Cancel, Job, Meet, Word
 
 CANCEL_SECONDS = 10.0
 """A step may take seconds on a slow board; a child that does not stop by then is ended."""
@@ -54,6 +54,7 @@ class Child:
         self._job: Job | None = None
         self._cancel_until: float | None = None
         self._ready = False
+        self._together = False
         self.starts = 0
 
     @property
@@ -67,19 +68,31 @@ class Child:
         if dead:
             self.kill()
         self._job = job  # before the start: a child that dies at once is this job's
+        self._together = False
         if dead:
             self._start()
         self._ask(job)
 
-    def cancel(self, order: str) -> None:
-        """Have it stop this order at its next step. Its last word on it may still come."""
+    def meet(self, meet: Meet) -> None:
+        """The order's group may form. From here on only its end takes it out of it."""
+        if self._job is not None and self._job.order.order == meet.order:
+            self._together = True
+            self._ask(meet)
+
+    def cancel(self, order: str) -> bool:
+        """Have it stop this order at its next step. Its last word on it may still come; True if none will,
+        because it was ended: a rank that waits for others in an exchange hears nothing."""
         if self._job is None or self._job.order.order != order:
-            return
+            return False
+        if self._together:
+            self.kill()
+            return True
         self._job = None
         if self.pid is not None:
             self._ask(Cancel(order))
             patience = CANCEL_SECONDS if self._ready else START_SECONDS
             self._cancel_until = time.monotonic() + patience
+        return False
 
     def heard_ready(self) -> None:
         """It has imported torch: from here on it answers between two steps."""
@@ -87,11 +100,14 @@ class Child:
         if self._cancel_until is not None:
             self._cancel_until = min(self._cancel_until, time.monotonic() + CANCEL_SECONDS)
 
-    def heard(self, order: str) -> None:
-        """A last word on this order came: what was cancelled has stopped."""
+    def heard(self, order: str, failed: bool = False) -> None:
+        """A last word on this order came: what was cancelled has stopped. A group that failed is never used
+        again, nor is the process that was in it."""
         self._cancel_until = None
         if self._job is not None and self._job.order.order == order:
-            self._job = None
+            if failed and self._together:
+                self.kill()
+            self._job, self._together = None, False
 
     def tend(self, now: float) -> None:
         """End a child that does not stop; a job that waits behind it goes to a new one. Call now and then."""
@@ -104,7 +120,7 @@ class Child:
     def kill(self) -> None:
         """End it now; no word of it follows."""
         process, self._process = self._process, None
-        self._job, self._cancel_until = None, None
+        self._job, self._cancel_until, self._together = None, None, False
         if process is None:
             return
         process.kill()

@@ -19,13 +19,15 @@ from edged.events import (
     Leave,
     LinkDown,
     LinkUp,
+    Met,
     ModelFailed,
     ModelReady,
+    Mustered,
     Phase,
     Progress,
     Tick,
 )
-from edged.messages import Abort, Accepted, Attend, Grant, Refused, StandBy, Train
+from edged.messages import Abort, Accepted, Attend, Grant, Join, Refused, StandBy, Train
 from edged.orders import fault, misaddressed
 
 HEARTBEAT_SECONDS = 10.0
@@ -41,7 +43,7 @@ Reading = tuple[Cue, dict[str, Any], str]
 
 def read(board: Board, event: Event, now: float) -> Reading:
     """The cue, the fields that the event changes by itself, and the reason in words ("": the cue's own)."""
-    if isinstance(event, Train | Attend | Abort | Accepted | Refused | Grant | StandBy):
+    if isinstance(event, Train | Join | Attend | Abort | Accepted | Refused | Grant | StandBy):
         return _read_order(board, event, now)
     if isinstance(event, LinkUp):
         return Cue.UP, {"up": True, "connection": event.connection, "quiet_since": now, "rival_at": now}, ""
@@ -61,7 +63,7 @@ def read(board: Board, event: Event, now: float) -> Reading:
 
 
 def _read_order(
-    board: Board, event: Train | Attend | Abort | Accepted | Refused | Grant | StandBy, now: float
+    board: Board, event: Train | Join | Attend | Abort | Accepted | Refused | Grant | StandBy, now: float
 ) -> Reading:
     what = "stand_by" if isinstance(event, StandBy) else event.order
     if event.term < board.term:
@@ -77,6 +79,12 @@ def _read_order(
         return _read_new_order(board, event, now)
     if event.order != board.order_id:
         return _stray(f"{event.order} is not the active order")
+    if isinstance(event, Join):
+        if board.phase is not Phase.TRAINING or board.ready is None:
+            return _stray(f"{event.order} does not wait for other ranks")
+        if board.join is not None:
+            return Cue.HEARTBEAT, term, "a join that is known already"
+        return Cue.JOIN, term | {"join": event, "alive_at": now}, ""
     if isinstance(event, Grant):
         return Cue.GRANT, term, ""
     if isinstance(event, Accepted):
@@ -115,7 +123,12 @@ def _fresh(board: Board, order: Train | Attend | None, reason: str) -> dict[str,
         "chunks_held": 0,
         "samples_done": 0,
         "computing": False,
+        "ready": None,
+        "join": None,
+        "joined": "",
+        "mustering": False,
         "abandoned": None,
+        "blames": None,
         "reason": reason,
         "patience": FIRST_WANT_SECONDS,
     }
@@ -185,12 +198,16 @@ def _read_model(board: Board, event: Chunks | ModelReady | ModelFailed, now: flo
 
 
 def _read_child(
-    board: Board, event: Alive | Began | Progress | Ended | Described | Broke, now: float
+    board: Board, event: Alive | Mustered | Met | Began | Progress | Ended | Described | Broke, now: float
 ) -> Reading:
     if event.order != board.order_id or board.phase is not Phase.TRAINING:
         return Cue.NOTHING, {}, ""  # the last words of a training that was called off
+    if isinstance(event, Mustered):
+        return Cue.MUSTERED, {"ready": event.readiness, "mustering": True, "alive_at": now}, ""
+    if isinstance(event, Met):
+        return Cue.MET, {"joined": event.group, "alive_at": now}, ""
     if isinstance(event, Began):
-        return Cue.BEGAN, {"computing": True, "alive_at": now}, ""
+        return Cue.BEGAN, {"computing": True, "mustering": False, "alive_at": now}, ""
     if isinstance(event, Progress):
         return Cue.ALIVE, {"samples_done": event.samples, "alive_at": now}, ""
     if isinstance(event, Ended):
@@ -198,7 +215,7 @@ def _read_child(
     if isinstance(event, Described):
         return Cue.DESCRIBED, {}, ""
     if isinstance(event, Broke):
-        return Cue.BROKE, _abandon(board, event.reason), event.reason
+        return Cue.BROKE, _abandon(board, event.reason) | {"blames": event.blames}, event.reason
     return Cue.ALIVE, {"alive_at": now}, ""
 
 

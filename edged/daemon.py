@@ -19,9 +19,10 @@ from edged.agent import Agent, Stop
 from edged.boards import BoardError
 from edged.cargo import Cargo
 from edged.child import Child
+from edged.coach import Plan
 from edged.config import EXIT_CONFIG, Settings, password_file
 from edged.emulation import emulation_of, estimate_of_this_board
-from edged.hands import Hands, Plan
+from edged.hands import Hands
 from edged.journal import Lines
 from edged.link import LinkConfig
 from edged.messages import EnergyChannel
@@ -97,6 +98,7 @@ def serve(settings: Settings, runtime: Runtime) -> int:
         activity=activity,
         queue=queue,
         max_packet_bytes=lambda: link.max_packet_bytes,
+        address=lambda: identity.address_towards(settings.broker.host, settings.broker.port),
     )
     agent = Agent(plan, boot=me.boot, link=link, hands=hands, notify=Notify())
 

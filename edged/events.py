@@ -7,7 +7,8 @@ from enum import Enum
 
 from msgspec import Struct
 
-from edged.messages import Abort, Accepted, Attend, Birth, Grant, Manifest, Refused, StandBy, Train
+from edged.groups import Readiness
+from edged.messages import Abort, Accepted, Attend, Birth, Grant, Join, Manifest, Refused, StandBy, Train
 
 
 class Phase(str, Enum):
@@ -73,6 +74,20 @@ class Alive(Struct, frozen=True):
     order: str
 
 
+class Mustered(Struct, frozen=True):
+    """This rank of the order is ready for the others."""
+
+    order: str
+    readiness: Readiness
+
+
+class Met(Struct, frozen=True):
+    """The order's process group stands."""
+
+    order: str
+    group: str
+
+
 class Began(Struct, frozen=True):
     """The order's compute window opened at `at_seconds`."""
 
@@ -103,10 +118,12 @@ class Described(Struct, frozen=True):
 
 
 class Broke(Struct, frozen=True):
-    """The order's training ended without an update (an error, or the child died)."""
+    """The order's training ended without an update (an error, or the child died). `blames` is not None
+    where other ranks are at fault, and names those that are known."""
 
     order: str
     reason: str
+    blames: tuple[str, ...] | None = None
 
 
 class Leave(Struct, frozen=True):
@@ -121,6 +138,7 @@ class Tick(Struct, frozen=True):
 
 Event = (
     Train
+    | Join
     | Attend
     | Abort
     | Accepted
@@ -135,6 +153,8 @@ Event = (
     | ModelReady
     | ModelFailed
     | Alive
+    | Mustered
+    | Met
     | Began
     | Progress
     | Ended
@@ -157,6 +177,7 @@ class Act(str, Enum):
     FETCH = "fetch"  # collect the order's model
     WANT = "want"  # ask for its missing chunks
     TRAIN = "train"  # give it to the child
+    JOIN = "join"  # let it join the order's process group
     CANCEL = "cancel"  # take it from the child
     KILL = "kill"  # end the child, it hangs
     DESCRIBE = "describe"  # hash its update

@@ -18,6 +18,7 @@ from edged.board import Board
 from edged.books import Books, Metering
 from edged.cargo import Cargo
 from edged.child import Child
+from edged.coach import Coach, Plan
 from edged.events import Act, Effect, Phase
 from edged.idle import Idle
 from edged.messages import Manifest, Report, Train
@@ -25,25 +26,13 @@ from edged.state import Step
 from edged.stock import Stock
 from edged.transfers import TransferError
 from edged.voice import Voice
+from edged.waiting import Waiting
 from probes.emulated import Activity
 from probes.meter import Live
 
 log = logging.getLogger("edged")
 
 _SPOKEN = frozenset({Act.SAY, Act.TRAINED, Act.BIRTH})
-
-
-class Plan(Struct, frozen=True):
-    """What of the settings the daemon needs while it runs. `pools` are paths by name; `threads` None is
-    torch's choice; `seconds_per_sample` None lets the child measure an emulated board's pace."""
-
-    board: str
-    fleet: str
-    pools: dict[str, str]
-    folders: tuple[str, ...]
-    threads: int | None = None
-    emulate: bool = False
-    seconds_per_sample: float | None = None
 
 
 class UpdateReady(Struct, frozen=True):
@@ -68,18 +57,25 @@ class Hands:
         activity: Activity,
         queue: SimpleQueue[object],
         max_packet_bytes: Callable[[], int],
+        address: Callable[[], str] = lambda: "",
     ) -> None:
-        self._plan = plan
         self._voice = voice
         self._meter = meter
-        self._books = Books(meter)
+        self._waiting = Waiting(meter)
+        self._books = Books(meter, self._waiting)
         self._idle = Idle(meter)
         self._cargo = cargo
-        self._child = child
-        self._activity = activity
+        self._coach = Coach(
+            plan,
+            child=child,
+            cargo=cargo,
+            activity=activity,
+            waiting=self._waiting,
+            address=address,
+            failed=lambda order, reason: queue.put(events.Broke(order, reason)),
+        )
         self._queue = queue
         self._max_packet_bytes = max_packet_bytes
-        self._pace = plan.seconds_per_sample
         self._run = ""
         self._rival = ""
         self._finished: work.Finished | None = None
@@ -108,25 +104,16 @@ class Hands:
 
     def heard(self, word: work.Word, board: Board, now: float) -> None:
         """A word of the child, before the state machine hears it."""
-        if isinstance(word, work.Ready):
-            self._child.heard_ready()
-        elif isinstance(word, work.Prepared):
-            self._pace = word.seconds_per_sample if self._plan.emulate else None
-        elif isinstance(word, work.Begun):
-            self._activity.begin(min(word.at_seconds, now))
-        elif isinstance(word, work.Failed):
-            self.rested(word.order, now)
-        elif isinstance(word, work.Finished):
-            self.rested(word.order, min(word.at_seconds, now))
+        self._coach.heard(word, now)
+        if isinstance(word, work.Finished):
             if _trains(board, word.order):
                 self._finished = word
             else:
                 self._cargo.discard(word.order)
 
-    def rested(self, order: str, at_seconds: float) -> None:
-        """The child computes no more for this order: an emulated meter falls back to the watts of waiting."""
-        self._activity.end(at_seconds)
-        self._child.heard(order)
+    def died(self, order: str, now: float) -> None:
+        """The child died while it had the order."""
+        self._coach.rested(order, now)
 
     def take_chunk(self, version: str, number: int, payload: bytes) -> tuple[int | None, str | None]:
         """A model chunk. How many are held now (None: not a new one), and the hash once all are.
@@ -157,16 +144,18 @@ class Hands:
         """One line of telemetry; what it says."""
         live = self._meter.live()
         self._idle.look(live.monotonic_seconds, idle=board.phase is Phase.IDLE)
+        waits = board.can is not None and board.phase in {Phase.IDLE, Phase.WAITING}
+        self._waiting.look(live.monotonic_seconds, waiting=waits or self._coach.holding)
         self._voice.say_power(board, live, self._books.order_joules())
         return live
 
     def tend(self, now: float) -> None:
         """Now and then."""
-        self._child.tend(now)
+        self._coach.tend(now)
 
     def close(self) -> None:
         """The process ends."""
-        self._child.close()
+        self._coach.close()
         self._cargo.clear()
 
     def _do(self, effect: Effect, board: Board, now: float) -> None:
@@ -177,9 +166,10 @@ class Hands:
             Act.CLOSED_AGAIN: self._closed_again,
             Act.FETCH: lambda: self._fetch(board),
             Act.WANT: lambda: self._want(board),
-            Act.TRAIN: lambda: self._train(board),
-            Act.CANCEL: lambda: self._child.cancel(effect.about),
-            Act.KILL: lambda: self._kill(now),
+            Act.TRAIN: lambda: self._coach.train(_train(board)),
+            Act.JOIN: lambda: self._join(board),
+            Act.CANCEL: lambda: self._coach.cancel(effect.about),
+            Act.KILL: lambda: self._coach.kill(now),
             Act.DESCRIBE: lambda: self._describe(effect.about),
             Act.UPLOAD: lambda: self._upload(effect),
             Act.DISCARD: lambda: self._cargo.discard(effect.about),
@@ -205,17 +195,17 @@ class Hands:
             self._voice.say_report(self._closed)
 
     def _report(self, board: Board, stage: str, order: str, now: float) -> Report:
-        parts = self._books.parts(now)
+        done = self._finished
+        split = done.split if done is not None else None
         bare = Report(
             board=board.board,
             boot=board.boot,
             order=order,
             stage=stage,
             term=board.term,
-            parts=parts,
-            energy=self._books.energy(),
+            parts=self._books.parts(now, split),
+            energy=self._books.energy(split),
         )
-        done = self._finished
         if done is None:
             return bare
         return replace(
@@ -228,6 +218,7 @@ class Hands:
             peak_memory_bytes=done.peak_memory_bytes,
             behind_pace_steps=done.behind_pace_steps,
             manifest=self._manifest,
+            synchronous=done.synchronous,
         )
 
     def _fetch(self, board: Board) -> None:
@@ -240,27 +231,9 @@ class Hands:
     def _want(self, board: Board) -> None:
         self._voice.say_want(board, _train(board).model, self._cargo.missing())
 
-    def _train(self, board: Board) -> None:
-        order = _train(board)
-        job = work.Job(
-            board=self._plan.board,
-            order=order,
-            model=str(self._cargo.model_path(order.model)),
-            update=str(self._cargo.update_path(order.order)),
-            pool=self._plan.pools[order.pool],
-            folders=self._plan.folders,
-            threads=self._plan.threads,
-            emulate=self._plan.emulate,
-            seconds_per_sample=self._pace,
-        )
-        try:
-            self._child.train(job)
-        except OSError as error:
-            self._queue.put(events.Broke(order.order, f"the training process cannot be started: {error}"))
-
-    def _kill(self, now: float) -> None:
-        self._child.kill()
-        self._activity.end(now)
+    def _join(self, board: Board) -> None:
+        if board.join is not None:
+            self._coach.meet(board.join)
 
     def _describe(self, order: str) -> None:
         """Hashing takes a second for 100 MB; the loop goes on meanwhile."""

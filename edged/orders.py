@@ -3,11 +3,14 @@
 Pure. Whether the order comes at the right time is the state machine's business.
 """
 
+from edged import dealing
 from edged.events import Inventory
 from edged.messages import Train
 
+SYNCHRONOUS = ("ddp", "hfl-ddp")
+"""Regimes whose orders name ranks."""
 OPTIMIZERS = ("sgd", "adam", "adamw")
-OPTIMIZER_STATES = ("reset", "keep")
+OPTIMIZER_STATES = ("reset", "keep", "average")
 
 
 def board_of(order: str) -> str:
@@ -42,7 +45,11 @@ def fault(order: Train, can: Inventory) -> str:
         return _differs(
             f"pool {order.pool!r} here holds other data", can.pools[order.pool], order.fingerprint
         )
-    if any(piece.samples < 1 for piece in order.pieces) or dealt != order.samples:
+    if order.rendezvous is not None or order.regime in SYNCHRONOUS:
+        wrong = dealing.fault(order)
+        if wrong:
+            return wrong
+    elif any(piece.samples < 1 for piece in order.pieces) or dealt != order.samples:
         return f"its pieces hold {dealt} samples, the order says {order.samples}"
     if any(piece.stop > order.pool_samples for piece in order.pieces):
         return f"a piece lies outside the pool's {order.pool_samples} samples"

@@ -32,6 +32,20 @@ class Pace:
         """The first step begins now."""
         self._began = self._clock()
 
+    def reach(self, samples: int, part: float = 1.0) -> None:
+        """Within a step of so many samples, since `begin`: wait until this part of its time has passed.
+
+        Only a whole step can be behind: what its first part took too long, the rest may make good.
+        """
+        if self.seconds_per_sample is None:
+            return
+        due = self._began + self.seconds_per_sample * samples * part
+        now = self._clock()
+        if now <= due:
+            self._sleep(due - now)
+        elif part == 1.0:
+            self.behind_steps += 1
+
     def step(self, samples: int) -> None:
         """A step of so many samples is computed: wait until it is due; the next begins then.
 

@@ -24,9 +24,10 @@ import msgspec
 
 from edged import regimes, tasks, weights
 from edged.bench import Bench, CancelledError, Memory
+from edged.optimizers import parted
 from edged.pace import Pace, measured
 from edged.schedule import subseed
-from edged.work import Asked, Cancel, Failed, Finished, Job, Prepared, Ready, Word
+from edged.work import Asked, Cancel, Failed, Finished, Job, Meet, Prepared, Ready, Word
 
 if TYPE_CHECKING:
     import torch
@@ -42,9 +43,15 @@ _PR_SET_PDEATHSIG = 1
 class Trainer:
     """Trains jobs one after another; keeps the loaded task, pool and model of the last one."""
 
-    def __init__(self, tell: Callable[[Word], None], cancelled: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        tell: Callable[[Word], None],
+        cancelled: Callable[[str], bool],
+        meet: Callable[[str], Meet] | None = None,
+    ) -> None:
         self._tell = tell
         self._cancelled = cancelled
+        self._meet = meet
         self._memory = Memory()
         self._loaded: tuple[object, Task, Any, Data, torch.nn.Module] | None = None
         self._pace_seconds: float | None = None
@@ -57,13 +64,16 @@ class Trainer:
             return Failed(job.order.order, "cancelled")
         except MemoryError:
             return Failed(job.order.order, "out of memory")
+        except regimes.PeerError as error:
+            return Failed(job.order.order, _reason(error), error.blames)
         except (Exception, SystemExit) as error:
             return Failed(job.order.order, _reason(error))
 
     def _train(self, job: Job) -> Word:
         order = job.order
         task, options, data, model = self._load(job)
-        model.load_state_dict(weights.load_torch(Path(job.model)))
+        state, carried = parted(weights.load_torch(Path(job.model)))
+        model.load_state_dict(state)
         seconds_per_sample = self._seconds_per_sample(job, task, data, model) if job.emulate else None
         self._tell(Prepared(order.order, seconds_per_sample))
         bench = Bench(
@@ -73,8 +83,11 @@ class Trainer:
             memory=self._memory,
             tell=self._tell,
             cancelled=self._cancelled,
+            meet=self._meet,
+            address=job.address,
+            kept=Path(job.kept) if job.kept else None,
         )
-        lesson = regimes.Lesson(order, task, options, data, model)
+        lesson = regimes.Lesson(order, task, options, data, model, carried)
         outcome = regimes.find(order.regime).train(lesson, bench)
         figures = _finite({"loss_sum": outcome.loss_sum, **outcome.sums})
         weights.save(Path(job.update), outcome.tensors)
@@ -89,6 +102,8 @@ class Trainer:
             steady_at_seconds=bench.steady_seconds,
             peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             behind_pace_steps=bench.behind_pace_steps,
+            split=outcome.split,
+            synchronous=outcome.synchronous,
         )
 
     def _load(self, job: Job) -> tuple[Task, Any, Data, torch.nn.Module]:
@@ -171,16 +186,29 @@ class _Inbox:
     def __init__(self, source: IO[bytes]) -> None:
         self.jobs: SimpleQueue[Job] = SimpleQueue()
         self._cancelled: set[str] = set()
+        self._meets: SimpleQueue[Meet | Cancel] = SimpleQueue()
         threading.Thread(target=self._read, args=(source,), daemon=True).start()
 
     def cancelled(self, order: str) -> bool:
         return order in self._cancelled
+
+    def meet(self, order: str) -> Meet:
+        """Waits for the others' readiness. Raises CancelledError."""
+        while True:
+            asked = self._meets.get()
+            if isinstance(asked, Meet) and asked.order == order:
+                return asked
+            if self.cancelled(order):
+                raise CancelledError
 
     def _read(self, source: IO[bytes]) -> None:
         for line in source:
             asked = msgspec.json.decode(line, type=Asked)
             if isinstance(asked, Cancel):
                 self._cancelled.add(asked.order)
+                self._meets.put(asked)
+            elif isinstance(asked, Meet):
+                self._meets.put(asked)
             else:
                 self.jobs.put(asked)
         os._exit(0)  # the agent is gone or wants no more; a step in flight is of no use to anyone
@@ -220,7 +248,7 @@ def main(parent: int) -> None:
         while True:
             tell(Failed(job.order.order, reason[:1000]))
             job = inbox.jobs.get()
-    trainer = Trainer(tell, inbox.cancelled)
+    trainer = Trainer(tell, inbox.cancelled, inbox.meet)
     while True:
         tell(trainer.train(job))
         job = inbox.jobs.get()

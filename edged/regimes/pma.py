@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from edged import optimizers
 from edged.regimes import Lesson, Outcome, TrainingError
 from edged.schedule import even_batches, indices, subseed
 
@@ -30,7 +31,7 @@ def train(lesson: Lesson, bench: Bench, /) -> Outcome:
     if sum(sizes) != len(chosen):
         raise TrainingError(f"the order's batches hold {sum(sizes)} samples, its pieces {len(chosen)}")
     torch.manual_seed(subseed(order.seed, "dropout", bench.board, order.round))
-    optimizer = bench.optimizer(order, model)
+    optimizer = bench.optimizer(order, model, lesson.carried)
     model.train()
     loss_sum = 0.0
     sums: dict[str, float] = {}
@@ -51,4 +52,7 @@ def train(lesson: Lesson, bench: Bench, /) -> Outcome:
             sums[name] = sums.get(name, 0.0) + other
         bench.step(done, size)
     bench.end()
-    return Outcome(model.state_dict(), loss_sum, sums, len(sizes), done)
+    tensors = dict(model.state_dict())
+    if order.optimizer_state == "average":
+        tensors |= optimizers.tensors(optimizer, model)
+    return Outcome(tensors, loss_sum, sums, len(sizes), done)

@@ -8,8 +8,9 @@ from edged import messages as m
 from edged.agent import Agent
 from edged.cargo import Cargo
 from edged.child import Child
+from edged.coach import Plan
 from edged.events import Inventory
-from edged.hands import Hands, Plan
+from edged.hands import Hands
 from edged.identity import Identity
 from edged.link import LinkConfig
 from edged.memory_broker import MemoryBroker

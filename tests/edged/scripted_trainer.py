@@ -68,7 +68,7 @@ def main() -> None:
             asked = msgspec.json.decode(line, type=Asked)
             if isinstance(asked, Cancel):
                 CANCELLED.add(asked.order)
-            else:
+            elif isinstance(asked, Job):
                 jobs.append(asked)
                 arrived.release()
         os._exit(0)

@@ -47,7 +47,7 @@ def test_a_good_order_has_no_fault() -> None:
         ({"pieces": (Piece(0, 5, 5), Piece(0, 0, 20))}, "its pieces hold 20 samples"),
         ({"pieces": (Piece(0, 95, 115),)}, "a piece lies outside the pool's 100 samples"),
         ({"optimizer": "lion"}, "optimizer 'lion' is unknown; there are: adam, adamw, sgd"),
-        ({"optimizer_state": "average"}, "optimizer_state 'average' is unknown; there are: keep, reset"),
+        ({"optimizer_state": "melt"}, "optimizer_state 'melt' is unknown; there are: average, keep, reset"),
     ],
 )
 def test_each_fault_is_named(changes: dict[str, object], words: str) -> None:

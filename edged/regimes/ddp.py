@@ -1,0 +1,169 @@
+"""Synchronous gradients, a rank's half: every step follows the mean gradient over all ranks' samples.
+
+A rank's loss is its sum / B_s and the exchange over gloo a plain sum, so the mean over the global batch is
+exact whatever the ranks' batches are (ALGORITHMS 5.3). Who the ranks are is the coordinator's word.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import TYPE_CHECKING, Any
+
+from edged import dealing, kept, optimizers
+from edged.groups import Rendezvous, Synchronous
+from edged.muster import muster
+from edged.regimes import Lesson, Outcome, TrainingError
+from edged.schedule import indices, subseed
+from edged.stamps import Stamps
+from edged.stepwise import Adjuster, batches
+
+if TYPE_CHECKING:
+    import torch
+
+    from edged.bench import Bench
+    from edged.gloo import Group
+
+NAME = "ddp"
+SUMMARY = "gradients are summed over all boards in every step, over gloo"
+
+FORWARD_PART = 1 / 3
+"""Of an emulated board's step."""
+
+
+def train(lesson: Lesson, bench: Bench, /) -> Outcome:
+    """See edged.regimes.Regime. Raises PeerError where another rank is at fault or lost."""
+    ranks, wrong = lesson.order.rendezvous, dealing.fault(lesson.order)
+    if wrong or ranks is None:
+        raise TrainingError(wrong)
+    try:
+        group = muster(lesson.order, ranks, lesson.model, bench)
+        return _train(lesson, bench, ranks, group)
+    except BaseException:
+        if bench.memory.group is not None:
+            bench.memory.group.broken = True  # the ranks are out of step for good
+        raise
+
+
+def _train(lesson: Lesson, bench: Bench, ranks: Rendezvous, group: Group) -> Outcome:
+    import torch
+
+    order, task, data, model = lesson.order, lesson.task, lesson.data, lesson.model
+    group.allow(ranks.collective_seconds)
+    chosen = indices(order.pieces, order.seed, order.pool_samples)
+    torch.manual_seed(subseed(order.seed, "dropout", bench.board, order.round))
+    optimizer = _optimizer(lesson, bench, group)
+    network = group.wrap(model)
+    model.train()
+    steps, stamps = _Steps(ranks, group), Stamps(bench.stretch)
+    losses: list[float] = []
+    sums: dict[str, float] = {}
+    done = 0
+    bench.begin(by_stretches=True)
+    for step, total in enumerate(steps.totals):
+        start, size = steps.mine(step)
+        stamps.begin()
+        bench.step_begins()
+        batch = task.batch(data, chosen[start : start + size])
+        optimizer.zero_grad(set_to_none=True)
+        loss, others = task.loss_sum(network, batch)
+        bench.reach(size, FORWARD_PART)
+        stamps.forward()
+
+        def hand_over(size: int = size) -> None:
+            bench.reach(size)
+            stamps.handed()
+
+        group.backward(loss / total, hand_over)
+        stamps.exchanged()
+        optimizer.step()
+        losses.append(float(loss.detach()))
+        for name, other in others.items():
+            sums[name] = sums.get(name, 0.0) + other
+        done += size
+        steps.adjust(step, size, stamps)
+        bench.stepped(done, size)
+    bench.end()
+    curve = _curve(losses, steps.totals, group)
+    split = stamps.split(group.gather(stamps.tails), bench.unsteady_steps)
+    state = optimizers.tensors(optimizer, model)
+    tensors: dict[str, torch.Tensor] = dict(model.state_dict())
+    everything = [*tensors.values(), *(state[name] for name in sorted(state))]
+    deviation = group.take_over(everything)
+    if order.optimizer_state == "keep" and bench.kept is not None:
+        kept.leave(bench.kept, order.run, order.round, state)
+    if order.optimizer_state == "average":
+        tensors |= state
+    said = Synchronous(
+        group=group.name,
+        rank=ranks.rank,
+        world=ranks.world,
+        samples=sum(steps.totals),
+        loss_sum=sum(value * total for value, total in zip(curve, steps.totals, strict=True)),
+        forward_seconds=stamps.forward_seconds,
+        deviation=deviation,
+        checksum=checksum(everything),
+    )
+    return Outcome(tensors, sum(losses), sums, len(curve), done, split, said, curve)
+
+
+def checksum(tensors: list[torch.Tensor]) -> str:
+    """Of the bytes of all tensors: equal replicas have equal ones."""
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(tensor.detach().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _optimizer(lesson: Lesson, bench: Bench, group: Group) -> torch.optim.Optimizer:
+    """With the state that the order says it has: none, the one that came with the weights, or the silo's."""
+    order = lesson.order
+    made = optimizers.make(order, lesson.model)
+    state: dict[str, Any] = {}
+    if order.optimizer_state == "average":
+        state = dict(lesson.carried)
+    elif order.optimizer_state == "keep" and bench.kept is not None:
+        state = kept.taken(bench.kept, order.run, order.round, group)
+    optimizers.restore(made, lesson.model, state)
+    return made
+
+
+def _curve(losses: list[float], totals: list[int], group: Group) -> tuple[float, ...]:
+    """Mean loss of every step over its global batch. The same numbers on every rank, so all end or none."""
+    curve = tuple(value / total for value, total in zip(group.sum(losses), totals, strict=True))
+    for step, value in enumerate(curve, start=1):
+        if not math.isfinite(value):
+            raise TrainingError(f"the loss is {value} at step {step} of {len(curve)}")
+    return curve
+
+
+class _Steps:
+    """Batch sizes of every step by rank: the schedule's, or what the ranks agree on on their way."""
+
+    def __init__(self, ranks: Rendezvous, group: Group) -> None:
+        samples = sum(ranks.shares)
+        self.totals = dealing.step_sizes(samples, ranks.steps)
+        self._rows = dealing.schedule(ranks.shares, ranks.steps)
+        self._rank, self._rule, self._group = ranks.rank, ranks.stepwise, group
+        self._adjuster = Adjuster(ranks.stepwise, ranks.shares) if ranks.stepwise else None
+        self._first = self._seen = self._samples = 0
+
+    def mine(self, step: int) -> tuple[int, int]:
+        """Where this rank's samples of the step begin within the round, and how many they are."""
+        speeds = self._adjuster.speeds if self._adjuster else None
+        total = self.totals[step]
+        sizes = [row[step] for row in self._rows] if speeds is None else batches(speeds, total)
+        start, self._first = self._first + dealing.offset(sizes, self._rank), self._first + total
+        return start, sizes[self._rank]
+
+    def adjust(self, step: int, size: int, stamps: Stamps) -> None:
+        """After a step: every so many, all ranks hear all compute times, and change alike."""
+        self._samples += size
+        last = step + 1 == len(self.totals)
+        if self._adjuster is None or self._rule is None or last or (step + 1) % self._rule.every:
+            return
+        began = stamps.now()
+        found = self._group.gather([sum(stamps.compute[self._seen :]), float(self._samples)])
+        self._adjuster.hear([seconds for seconds, _ in found], [int(samples) for _, samples in found])
+        self._seen, self._samples = step + 1, 0
+        stamps.aside(began)
