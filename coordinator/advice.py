@@ -28,6 +28,8 @@ ROUNDS: Final = 8
 COVERAGE: Final = 0.90
 RANGE: Final = (0.5, 2.0)
 """Shares within these times those observed are taken as known, others as extrapolated."""
+TENTH: Final = 1.105
+"""A tenth longer, with room for what noise adds."""
 SURE: Final = 0.9
 """Share of the drawn fleets that makes a verdict on a board."""
 
@@ -93,9 +95,9 @@ def advise(
 ) -> Advice:
     """The advice; `told` hears how many of the fleets are done. Raises ValueError for what is infeasible."""
     believed = beliefs(where.evidence)
-    wanted = tuple(alternatives(where) if settings is None else settings)
-    generator = np.random.default_rng(seed)
     lacks = _lacks(believed)
+    wanted = tuple(alternatives(where, not lacks) if settings is None else settings)
+    generator = np.random.default_rng(seed)
     seconds: list[list[float]] = [[] for _ in wanted]
     joules: list[list[float | None]] = [[] for _ in wanted]
     fleets: list[Fleet] = []
@@ -195,12 +197,14 @@ def _prediction(
 
 
 def _best(predictions: Sequence[Prediction]) -> int | None:
-    """The cheapest of those that surely save joules and cost at most a tenth more time; else one that surely
-    is faster and not dearer. Without joules: the fastest that surely is faster."""
+    """The cheapest of those that surely save joules and take at most a tenth longer than the present setting
+    and than the fastest one; else the fastest that surely is faster and not dearer."""
+    fastest = min(p.makespan_seconds.middle for p in predictions)
 
     def saves(p: Prediction) -> bool:
         change = p.joules_change
-        return change is not None and change.high < 0 and p.makespan_change.middle <= 0.105
+        near = p.makespan_seconds.middle <= TENTH * fastest and p.makespan_change.middle <= TENTH - 1
+        return near and change is not None and change.high < 0
 
     def hastens(p: Prediction) -> bool:
         change = p.joules_change

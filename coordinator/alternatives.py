@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from coordinator.controller import NAMED_WEIGHTS
 from coordinator.situation import Situation, label_of
 
 GRID: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -21,16 +22,18 @@ class Setting(Struct, frozen=True):
     command: str = ""
 
 
-def alternatives(where: Situation) -> tuple[Setting, ...]:
-    """The present setting, then what it is held against."""
+def alternatives(where: Situation, with_joules: bool = True) -> tuple[Setting, ...]:
+    """The present setting, then what it is held against; without joules only what goes by time."""
     label = label_of(where.policy, where.options, where.w_e)
     found = [Setting(label, where.policy, where.options, where.w_e, where.w_t)]
-    for w_e in GRID:
+    for w_e in GRID if with_joules else GRID[:1]:
         command = f"weights --w-e {w_e:g}"
         if where.policy != "adaptive":
-            command = f"policy adaptive, then {command}"
+            named = [name for name, weights in NAMED_WEIGHTS.items() if weights.w_e == w_e]
+            given = f"adaptive --option w_e={w_e:g} --option w_t={1 - w_e:g}"
+            command = f"policy {named[0] if named else given}"
         found.append(Setting(label_of("adaptive", {}, w_e), "adaptive", {}, w_e, command=command))
-    for slack in SLACKS:
+    for slack in SLACKS if with_joules else ():
         value = "null" if slack is None else f"{slack:g}"
         options = {"slack": slack}
         command = f"policy min-energy --option slack={value}"

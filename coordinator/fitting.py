@@ -66,12 +66,12 @@ def _board(belief: Belief, board: VirtualBoard) -> Iterator[str]:
     if line.covariance is not None and line.fixed_seconds > 0:
         speed = 100 * belief.time_noise * math.sqrt(line.covariance[2]) / line.seconds_per_sample
     yield (
-        f"samples_per_second = {board.samples_per_second!r} # +- {speed:.2g} %, "
+        f"samples_per_second = {board.samples_per_second:.6g} # +- {speed:.2g} %, "
         f"{line.count} readings of {shares}"
     )
     if line.fixed_seconds > 0 and line.covariance is not None:
         off = belief.time_noise * math.sqrt(line.covariance[0])
-        yield f"fixed_seconds = {board.fixed_seconds!r} # +- {off:.2g} s"
+        yield f"fixed_seconds = {board.fixed_seconds:.6g} # +- {off:.2g} s"
     elif line.covariance is None:
         yield "# fixed_seconds: its share never varied enough to tell; 0"
     if not board.metered:
@@ -79,14 +79,14 @@ def _board(belief: Belief, board: VirtualBoard) -> Iterator[str]:
     else:
         count = max(1, belief.watts_freedom - 2)
         off = 100 * math.hypot(belief.watts_noise / math.sqrt(count), belief.meter_uncertainty)
-        yield f"active_watts = {board.active_watts!r} # {belief.basis or 'unknown basis'}, +- {off:.2g} %"
+        yield f"active_watts = {board.active_watts:.6g} # {belief.basis or 'unknown basis'}, +- {off:.2g} %"
         off = 100 * math.hypot(belief.waiting_spread, belief.meter_uncertainty)
         source = "" if belief.waiting_told else ", never seen waiting: by the other boards' ratio"
-        yield f"waiting_watts = {board.waiting_watts!r} # +- {off:.2g} %{source}"
+        yield f"waiting_watts = {board.waiting_watts:.6g} # +- {off:.2g} %{source}"
         if board.communication_watts is not None:
-            yield f"communication_watts = {board.communication_watts!r}"
+            yield f"communication_watts = {board.communication_watts:.6g}"
     if board.upload_seconds:
-        yield f"upload_seconds = {board.upload_seconds!r} # download, upload and overhead of a round, median"
+        yield f"upload_seconds = {board.upload_seconds:.6g} # download, upload and overhead of a round, median"
     yield f"noise = {board.noise:.6f}"
     if board.metered:
         yield f"watts_noise = {board.watts_noise or 0.0:.6f}"

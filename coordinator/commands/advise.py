@@ -164,8 +164,13 @@ def _cells(p: "Prediction", present: bool) -> list[str]:
         _show.UNKNOWN if joules is None else _show.figure(joules.middle, 4),
         "" if joules is None else f"{_show.figure(joules.low, 4)} to {_show.figure(joules.high, 4)}",
         "" if present or change is None else f"{100 * change.middle:+.1f} %",
-        ", ".join(p.extrapolated),
+        _few(p.extrapolated),
     ]
+
+
+def _few(boards: tuple[str, ...], most: int = 3) -> str:
+    more = f" and {len(boards) - most} more" if len(boards) > most else ""
+    return ", ".join(boards[:most]) + more
 
 
 def _signed(found: "Range") -> str:
