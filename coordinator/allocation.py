@@ -40,6 +40,8 @@ class Control(Struct):
     carry: Carry = {}
     resources: dict[str, float] = {}
     """Cores, as announced, by board."""
+    idle_watts: dict[str, float] = {}
+    """Watts without an order, by board: those of waiting until waiting is seen."""
     waits: dict[str, tuple[float, float | None]] = {}
     """Waiting seconds and joules of the newest closed order, by board."""
     whole: dict[str, float] = {}
@@ -97,6 +99,7 @@ def allocate(
             control.memories.get(name),
             floor=floor,
             previous=control.shares.get(name),
+            waiting_watts_prior=control.idle_watts.get(name),
             resource=control.resources.get(name),
         )
         for name in boards

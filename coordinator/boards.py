@@ -67,6 +67,7 @@ class Boards:
             server.note(ev.Note(power.board, "foreign_powers", text))
             return
         self._power[power.board] = power
+        seen.idling.hear(power, server.now)
         server.show("power", power)
         rounds = server.rounds
         if rounds is None or rounds.state.phase == "done":

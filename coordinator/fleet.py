@@ -6,8 +6,9 @@ A boot that comes back after another one had taken its id shows two boards with 
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from coordinator.idling import Idling
 from edged.messages import PROTOCOL_VERSIONS, Birth, State
 
 DUPLICATE_SECONDS = 150.0
@@ -36,6 +37,7 @@ class Presence(Struct):
     barred_until: float = 0.0
     rivals: tuple[str, ...] = ()
     skew_seconds: float | None = None
+    idling: Idling = field(default_factory=Idling)
 
 
 class Fleet:

@@ -99,6 +99,7 @@ def decision_row(state: RunState, decision: Allocation) -> Row:
         "w_t": control.w_t,
         "w_e": control.w_e,
         "decision": msgspec.to_builtins(decision),
+        "idle_watts": {name: control.idle_watts.get(name) for name in state.assignments},
         "memories": msgspec.to_builtins({name: control.memories.get(name) for name in state.assignments}),
     }
 

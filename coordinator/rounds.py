@@ -158,6 +158,10 @@ class Rounds:
         budget = min(s.settings.budget, s.target - s.accepted)
         cores = {name: self.fleet.boards[name].birth.cores for name in boards}
         s.control.resources = {name: float(number) for name, number in cores.items() if number}
+        for name in boards:
+            watts = self.fleet.boards[name].idling.watts
+            if watts is not None:
+                s.control.idle_watts[name] = watts
         try:
             decision = allocation.allocate(s.control, boards, budget, s.round + 1, s.batch)
         except ValueError as error:

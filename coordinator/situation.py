@@ -94,7 +94,7 @@ def situation(run: Recorded) -> Situation:
         dict(last["decision"].get("carry", {})),
         {name: int(n) for name, n in last["decision"]["shares"].items() if name in told},
         told,
-        tuple(_evidence(run, memory) for _, memory in sorted(told.items())),
+        tuple(_evidence(run, memory, last.get("idle_watts", {})) for _, memory in sorted(told.items())),
         _present(run, last),
         tuple(notes),
     )
@@ -152,7 +152,7 @@ def _memories(run: Recorded, last: Row, rules: Settings) -> dict[str, Memory]:
     return memories
 
 
-def _evidence(run: Recorded, memory: Memory) -> Evidence:
+def _evidence(run: Recorded, memory: Memory, idle_watts: Row) -> Evidence:
     closed = [row["parts"] for row in run.closed if row["board"] == memory.board]
     waits = [(p["wait"]["seconds"], p["wait"]["joules"]) for p in closed]
     links = [link_of(parts) for parts in closed]
@@ -163,7 +163,7 @@ def _evidence(run: Recorded, memory: Memory) -> Evidence:
         memory.relative_uncertainty,
         tuple((s, j) for s, j in waits if s >= SHORTEST_WAIT_SECONDS and j is not None),
         tuple(links),
-        memory.waiting_watts,
+        memory.waiting_watts or idle_watts.get(memory.board),
     )
 
 

@@ -32,6 +32,13 @@ def test_waiting_of_a_second_and_more_is_evidence(record: Record) -> None:
     assert slow.waits == ()
 
 
+def test_idle_watts_stand_for_waiting_that_was_never_seen(record: Record) -> None:
+    run = record("a", policy="equal")
+    last = {**run.decisions[-1], "idle_watts": {"fast": 9.0, "slow": 1.5}}
+    _, slow = situation(structs.replace(run, decisions=(*run.decisions[:-1], last))).evidence
+    assert slow.waiting_watts == 1.5
+
+
 def test_a_run_that_has_decided_nothing_says_so(record: Record) -> None:
     run = record("a")
     with pytest.raises(UntoldError, match="run a has decided nothing yet"):
