@@ -1,4 +1,4 @@
-"""Brokers for the tests: each in a directory of its own, on a free loopback port, ended with the tests."""
+"""Servers for the tests: each in a directory of its own, on a free loopback port, ended with the tests."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from coordinator.broker import Broker, BrokerKind, find_mosquitto, free_port
+from tests.servers.influx import Influx, find_influxd
 
 StartBroker = Callable[..., Broker]
+StartInflux = Callable[..., Influx]
 
 
 @pytest.fixture
@@ -34,6 +36,25 @@ def start_mosquitto(tmp_path: Path) -> Iterator[StartBroker]:
 def mosquitto(start_mosquitto: StartBroker) -> Broker:
     """A private mosquitto that lets anybody in."""
     return start_mosquitto()
+
+
+@pytest.fixture
+def start_influx(tmp_path: Path) -> Iterator[StartInflux]:
+    """Start an InfluxDB 1.x; several in one test if need be."""
+    if find_influxd() is None:
+        pytest.skip("influxd is not installed")
+    started: list[Influx] = []
+
+    def start(auth: bool = False) -> Influx:
+        folder = tmp_path / f"influx{len(started)}"
+        folder.mkdir()
+        started.append(Influx(folder, auth))
+        started[-1].start()
+        return started[-1]
+
+    yield start
+    for influx in started:
+        influx.kill()
 
 
 @pytest.fixture(scope="session")
