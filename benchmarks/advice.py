@@ -40,7 +40,8 @@ SETTINGS = (
 
 
 def fleet(rng: random.Random) -> FleetFile:
-    """3 to 11 boards of log-normal speeds, Pw/Pa 0.15 to 0.75, noise 1 to 8 %, half with fixed costs."""
+    """3 to 11 boards of log-normal speeds, Pw/Pa 0.15 to 0.75, noise 1 to 8 %, half with fixed costs,
+    half of them seen idle before the run."""
     noise = rng.uniform(0.01, 0.08)
     fixed, link = rng.random() < 0.5, rng.random() < 0.5
     boards = []
@@ -57,7 +58,8 @@ def fleet(rng: random.Random) -> FleetFile:
                 noise=noise,
             )
         )
-    return FleetFile("random", tuple(boards), budget=2000 * len(boards), batch=32)
+    idle_seen = rng.random() < 0.5
+    return FleetFile("random", tuple(boards), budget=2000 * len(boards), batch=32, idle_seen=idle_seen)
 
 
 def recorded(found: FleetFile, plan: Plan, rounds: int, seed: int) -> tuple[World, Recorded]:

@@ -147,6 +147,7 @@ def play(where: Situation, setting: Setting, boards: Sequence[VirtualBoard], see
         setting.policy, setting.options, weights, where.regime, where.settings.fixed_cost
     )
     control.memories, control.shares = dict(where.memories), dict(where.shares)
+    control.idle_watts = dict(where.idle_watts)
     control.resources = {board.id: board.cores for board in boards if board.cores}
     if (setting.policy, setting.options) == (where.policy, where.options):
         control.carry = where.carry

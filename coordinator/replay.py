@@ -94,6 +94,7 @@ def replay(run: Recorded, policy: str, options: dict[str, Any], weights: Weights
     """Raises UntoldError for a run without readings, ValueError for a policy that is not one."""
     where = situation(run)
     control = controlled(policy, options, weights, where.regime, where.settings.fixed_cost)
+    control.idle_watts = dict(where.idle_watts)
     believed = {belief.board: belief for belief in beliefs(where.evidence)}
     rounds = {row["round"]: row for row in run.rounds}
     members = {

@@ -61,6 +61,7 @@ class Situation(Struct, frozen=True):
     carry: Carry
     shares: dict[str, int]
     memories: dict[str, Memory]
+    idle_watts: dict[str, float]
     evidence: tuple[Evidence, ...]
     present: Present
     notes: tuple[str, ...] = ()
@@ -94,6 +95,7 @@ def situation(run: Recorded) -> Situation:
         dict(last["decision"].get("carry", {})),
         {name: int(n) for name, n in last["decision"]["shares"].items() if name in told},
         told,
+        {board: watts for board, watts in last.get("idle_watts", {}).items() if watts is not None},
         tuple(_evidence(run, memory, last.get("idle_watts", {})) for _, memory in sorted(told.items())),
         _present(run, last),
         tuple(notes),

@@ -117,6 +117,7 @@ def played(
         fleet.samples,
         settings.seed,
         step_communication_seconds=fleet.step_communication_seconds,
+        idle_seen=fleet.idle_seen,
         training=training,
         told=told,
     ).run()

@@ -21,7 +21,8 @@ class FleetError(ValueError):
 class FleetFile(Struct, frozen=True, forbid_unknown_fields=True):
     """A fleet, the work that its figures were shaped for, and how `simulate` runs it unless told otherwise.
 
-    `global_batch` is that of all ranks together in a step of synchronous gradients.
+    `global_batch` is that of all ranks together in a step of synchronous gradients. With `idle_seen` the
+    coordinator was there long enough before the run to see what the boards draw without an order.
     """
 
     name: Text
@@ -39,6 +40,7 @@ class FleetFile(Struct, frozen=True, forbid_unknown_fields=True):
     seed: Count = 1
     fixed_cost: Literal["none", "fit"] = "none"
     step_communication_seconds: Nonnegative = 0.0
+    idle_seen: bool = True
 
     @property
     def samples(self) -> int:

@@ -67,7 +67,8 @@ class World:
     """A fleet, a run, and the time that passes for them.
 
     `told` hears every recorded row at once. With synchronous gradients each step is followed by
-    `step_communication_seconds` of exchange. Raises ValueError for a regime that is not simulated.
+    `step_communication_seconds` of exchange. `idle_seen`: telemetry told the watts of boards without an
+    order before the run. Raises ValueError for a regime that is not simulated.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class World:
         seed: int = 1,
         *,
         step_communication_seconds: float = 0.0,
+        idle_seen: bool = False,
         training: Training | None = None,
         told: Callable[[str, dict[str, Any]], None] | None = None,
     ) -> None:
@@ -90,6 +92,10 @@ class World:
         self.actors = {b.id: Actor(b, random.Random(f"{seed}/{b.id}")) for b in boards}
         prepared = ev.Prepared("simulated", settings, HASH, MODEL, HASH, pool_samples)
         self.rounds = Rounds(begin(prepared, 1, "virtual"), Fleet())
+        if idle_seen:
+            self.rounds.state.control.idle_watts = {
+                name: actor.spec.waiting_watts for name, actor in self.actors.items() if actor.spec.metered
+            }
         self.rows: dict[str, list[dict[str, Any]]] = {}
         self.orders: dict[str, Train] = {}
         self.notes: list[ev.Note] = []

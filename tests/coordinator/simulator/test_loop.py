@@ -17,6 +17,7 @@ POLICIES = ("equal", "profiled", "time-only", "low-energy", "energy-only", "oort
 def control_of(plan: RunSettings, boards: tuple[VirtualBoard, ...]) -> Control:
     weights = Weights(plan.w_t, plan.w_e)
     control = controlled(plan.policy, plan.policy_options, weights, plan.regime, plan.fixed_cost)
+    control.idle_watts = {b.id: b.waiting_watts for b in boards if b.metered}
     control.resources = {b.id: float(round(b.cores)) for b in boards if b.cores}
     return control
 
@@ -78,7 +79,7 @@ def test_the_loop_gives_the_rows_of_the_world(
         deadline_floor_seconds=1e6,
         deadline_limit_seconds=1e6,
     )
-    world = World(boards, plan, 3000, seed, step_communication_seconds=0.01).run()
+    world = World(boards, plan, 3000, seed, step_communication_seconds=0.01, idle_seen=True).run()
     members = {number: [b.id for b in boards] for number in range(1, 7)}
     work = Work(plan.budget, 32, window, 0.01)
     rounds = list(live(control_of(plan, boards), members, work, Virtual(boards, seed)))
