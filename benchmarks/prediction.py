@@ -118,9 +118,8 @@ def main() -> None:
         share = behind_pace(run)
         print(f"{run.name}: {len(run.rounds)} rounds, steps behind their pace {100 * (share or 0.0):.2f} %")
     found = list(pairs(outcome.runs))
-    print(
-        f"{'fitted from':12} {'predicts':12} {'s':>8} {'was':>8} {'error':>8} {'J':>8} {'was':>8} {'error':>8}"
-    )
+    head = ("s", "was", "error", "J", "was", "error")
+    print(f"{'fitted from':12} {'predicts':12}" + "".join(f" {name:>8}" for name in head))
     for row in found:
         print(
             f"{row['fitted_from']:12} {row['predicts']:12} {row['makespans_seconds']:8.2f} "
