@@ -40,12 +40,11 @@ class Wish(Struct, frozen=True):
 
 def install(machine: Machine, wish: Wish) -> Iterator[str]:
     """Broker and service. Raises InstallError; a second time mends, and changes no password."""
-    boards.need_root(machine)
     units.need_systemd(machine)
     _need_id("--fleet", wish.fleet)
     _need_broker(machine, wish.port)
     release = boards.Wish(torch=wish.torch, wheel=wish.wheel, wheels=wish.wheels)
-    yield from boards.put_release(machine, release)
+    changed = yield from boards.put_release(machine, release)
     units.put(machine, NAME)
     machine.folder("/etc/edged")
     machine.folder("/etc/edged/tasks")
@@ -54,6 +53,8 @@ def install(machine: Machine, wish: Wish) -> Iterator[str]:
     yield from _put_settings(machine, wish)
     yield from _put_broker(machine, wish, password)
     yield from units.start(machine, NAME)
+    if changed and machine.exists(units.UNIT):
+        yield from units.start(machine, units.NAME)
     yield (
         "the next board: its own name in the place of BOARD, and then the line that this prints:\n"
         f"  sudo {NAME} provision BOARD"
@@ -62,7 +63,6 @@ def install(machine: Machine, wish: Wish) -> Iterator[str]:
 
 def provision(machine: Machine, board: str, *, again: bool, host: str) -> Iterator[str]:
     """A password and rules of its own for a board; yields the line to run there. Raises InstallError."""
-    boards.need_root(machine)
     _need_id("BOARD", board)
     passwords, access = machine.read(PASSWORDS), machine.read(ACCESS)
     if passwords is None or access is None:
@@ -79,8 +79,8 @@ def provision(machine: Machine, board: str, *, again: bool, host: str) -> Iterat
     rules = provisioning.board_rules(config.fleet, board)
     _put_for_broker(machine, ACCESS, provisioning.with_rules(access, board, rules))
     if machine.live:
-        fault = "mosquitto did not take the new password"
-        machine.run("systemctl", "reload", "mosquitto.service", fault=fault)
+        # It reads both files again; one that does not run will, when it starts.
+        machine.run("systemctl", "kill", "--signal=HUP", "mosquitto.service")
     place = host or _address()
     fleet = "" if config.fleet == "main" else f" --fleet {config.fleet}"
     yield (
@@ -92,7 +92,6 @@ def provision(machine: Machine, board: str, *, again: bool, host: str) -> Iterat
 
 def uninstall(machine: Machine, purge: bool) -> Iterator[str]:
     """Service, broker settings; with `purge` runs and passwords too. Boards and mosquitto itself stay."""
-    boards.need_root(machine)
     units.remove(machine, NAME)
     shared = machine.exists(units.UNIT)
     if machine.remove(DROP_IN) and machine.live:
@@ -135,6 +134,7 @@ def _put_settings(machine: Machine, wish: Wish) -> Iterator[str]:
     there = machine.read(FILE)
     if there is None:
         text = SAMPLE.replace('fleet = "main"', f"fleet = {json.dumps(wish.fleet)}")
+        text = text.replace('host = "localhost"', 'host = "127.0.0.1"')
         text = text.replace("port = 1883", f"port = {wish.port}")
         text = text.replace('# username = "coordinator"', f'username = "{provisioning.COORDINATOR}"')
         text = text.replace('# password_file = "/etc/edged/password"', f'password_file = "{SECRET}"')

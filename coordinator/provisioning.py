@@ -43,9 +43,10 @@ def with_password(passwords: str, user: str, password: str) -> str:
 
 def with_rules(access: str, user: str, rules: list[str]) -> str:
     """The access file with this user's rules; older ones are replaced."""
+    made = "\n".join([f"user {user}", *rules])
     blocks = [block.rstrip() for block in re.split(r"(?m)^(?=user )", access)]
-    kept = [block for block in blocks if block and block.splitlines()[0].split() != ["user", user]]
-    return "\n\n".join([*kept, "\n".join([f"user {user}", *rules])]) + "\n"
+    found = [made if block.split()[:2] == ["user", user] else block for block in blocks if block]
+    return "\n\n".join(found if made in found else [*found, made]) + "\n"
 
 
 def coordinator_rules(fleet: str) -> list[str]:

@@ -35,7 +35,8 @@ def install(
 
     Needs root. Exit statuses: 1 failed, 69 no systemd or no mosquitto, 78 settings.
 
-    Example: sudo "$(command -v edged-coordinator)" install
+    Example: edged-coordinator install --fleet attic
+    As root that is: sudo "$(command -v edged-coordinator)" install --fleet attic
     """
     from coordinator import install as steps
     from edged.commands._steps import carried_out
@@ -64,7 +65,7 @@ def provision(
 ) -> None:
     """Give a board a password and rules of its own, and print the line to run there.
 
-    Example: sudo edged-coordinator provision pi4
+    Example: edged-coordinator provision pi4 --host 192.0.2.1
     """
     from coordinator import install as steps
     from edged.commands._steps import carried_out
@@ -90,7 +91,7 @@ def uninstall(
 ) -> None:
     """Stop the service, and take it and mosquitto's settings for the fleet away; mosquitto stays.
 
-    Example: sudo edged-coordinator uninstall --purge
+    Example: edged-coordinator uninstall --purge
     """
     from coordinator import install as steps
     from edged.commands._steps import carried_out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +25,11 @@ def carried_out(
     program: str = "edged",
 ) -> None:
     """Each change as a line on standard error while it goes on, what came of it on standard output."""
+    if os.geteuid() != 0 and not dry:
+        text = (
+            f'this needs root: sudo "$(command -v {program})" {command} …  (--dry-run shows what it would do)'
+        )
+        raise fail(command, text, 1, program)
     begun = time.monotonic()
     changes: list[str] = []
     found: list[str] = []

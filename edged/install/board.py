@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from msgspec import Struct
 
 from edged.config import ConfigError, check, parse
 from edged.install import releases, sensors, settings, torch_builds, units
-from edged.install.machine import InstallError, Machine
+from edged.install.machine import Machine
 from edged.install.wheel import running
 
 LINK_SECONDS = 5.0
@@ -33,9 +32,8 @@ class Wish(Struct, frozen=True):
 
 def install(machine: Machine, wish: Wish) -> Iterator[str]:
     """All of it, from the release to a service that is ready. Raises InstallError; a second time mends."""
-    need_root(machine)
     units.need_systemd(machine)
-    yield from put_release(machine, wish)
+    changed = yield from put_release(machine, wish)
     for folder in (settings.FOLDER, f"{settings.FOLDER}/tasks", DATA):
         machine.folder(folder)
     yield settings.put(machine, wish.tables)
@@ -45,6 +43,8 @@ def install(machine: Machine, wish: Wish) -> Iterator[str]:
     units.bind_pools(machine, _pools(machine))
     yield from sensors.put(machine, wish.energy_group)
     yield from units.start(machine, units.NAME)
+    if changed and machine.exists(f"{units.UNITS}/{COORDINATOR}.service"):
+        yield from units.start(machine, COORDINATOR)
     releases.tidy(machine)
     if machine.live and not machine.dry:
         yield from sensors.as_the_service_sees(machine)
@@ -52,8 +52,8 @@ def install(machine: Machine, wish: Wish) -> Iterator[str]:
     yield from memory_controller(machine)
 
 
-def put_release(machine: Machine, wish: Wish) -> Iterator[str]:
-    """Build the release with its torch, and make it the current one."""
+def put_release(machine: Machine, wish: Wish) -> Generator[str, None, bool]:
+    """Build the release with its torch, and make it the current one. Whether it was another before."""
     python = releases.system_python(machine)
     before = releases.marked(machine, releases.CURRENT)
     if before is not None and before.python != python.version:
@@ -63,11 +63,11 @@ def put_release(machine: Machine, wish: Wish) -> Iterator[str]:
     yield torch_builds.join(machine, folder, python, wish.torch, wish.wheels)
     changed = releases.switch(machine, folder)
     yield f"release: {folder}" + ("" if changed else ", as before")
+    return changed
 
 
 def roll_back(machine: Machine) -> Iterator[str]:
     """The previous release, with its own unit, in the place of the current one."""
-    need_root(machine)
     yield f"release: back to {releases.roll_back(machine)}"
     for name in (units.NAME, COORDINATOR):
         if machine.exists(f"{units.UNITS}/{name}.service"):
@@ -79,7 +79,6 @@ def uninstall(machine: Machine, purge: bool) -> Iterator[str]:
     """Take the service and, where no coordinator uses them, the releases away; with `purge` settings, data,
     accounts too.
     """
-    need_root(machine)
     units.remove(machine, units.NAME)
     if machine.remove(sensors.RULE) and machine.live:
         machine.run("udevadm", "control", "--reload")
@@ -114,13 +113,6 @@ def remove_releases(machine: Machine, shared: bool, purge: bool) -> Iterator[str
     if purge:
         machine.remove(settings.FOLDER)
     machine.remove(releases.HOME)
-
-
-def need_root(machine: Machine) -> None:
-    if os.geteuid() != 0 and not machine.dry:
-        raise InstallError(
-            'this needs root: sudo "$(command -v edged)" install …  (--dry-run shows what it would do)'
-        )
 
 
 def memory_controller(machine: Machine) -> Iterator[str]:

@@ -37,25 +37,25 @@ Runner = Callable[[Sequence[str]], Done]
 
 
 class Machine:
-    """`root` stands for `/`; `runner` starts programs, and `tell` hears each step as it is done."""
+    """`root` stands for `/`; `runner` starts programs, and `tell` hears each step as it is done.
+
+    `live` says whether services can be started: on this machine, not in an image.
+    """
 
     def __init__(
         self,
         root: Path = Path("/"),
         *,
+        live: bool | None = None,
         dry: bool = False,
         tell: Callable[[str], None] = lambda line: None,
         runner: Runner | None = None,
     ) -> None:
         self.root = root
+        self.live = root == Path("/") if live is None else live
         self.dry = dry
         self.tell = tell
         self._runner = runner or started
-
-    @property
-    def live(self) -> bool:
-        """Whether services can be started: it is this machine, not an image."""
-        return self.root == Path("/")
 
     def path(self, inside: str) -> Path:
         """Where a path of the machine lies here."""
