@@ -108,6 +108,21 @@ def allocate(
     return find(control.policy).allocate(pool, options_of(control))
 
 
+def promised(prefix: str, allocation: Allocation | None) -> dict[str, Any]:
+    """Predicted makespan and joules of a decision, as plain data; what the joules lack."""
+    seconds = allocation.predicted_seconds if allocation else None
+    joules = allocation.predicted_joules if allocation else None
+    if seconds is None:
+        why = "not every board has been measured yet"
+    elif joules is None:
+        why = "not every board has joules"
+    elif allocation is not None and allocation.predicted_wait_joules is None:
+        why = "of computing alone: what boards draw while they wait is not known yet"
+    else:
+        why = ""
+    return {f"{prefix}seconds": seconds, f"{prefix}joules": joules, f"{prefix}joules_reason": why}
+
+
 def adopt(control: Control, allocation: Allocation) -> None:
     """Remember a decision that is carried out."""
     control.since_change = 0 if allocation.changed else control.since_change + 1

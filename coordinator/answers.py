@@ -51,6 +51,8 @@ def _answer(server: "Server", request: Request) -> Reply:
             return _yes(f"run {run} is being prepared", 1, run=run)
         case ask.SetWeights():
             return _weights(server, do, who)
+        case ask.PreviewWeights():
+            return _preview(server, do)
         case ask.SetPolicy():
             return _policy(server, do, who)
         case ask.Drain() | ask.Readmit() | ask.Forget():
@@ -104,6 +106,29 @@ def _weights(server: "Server", do: ask.SetWeights, who: str) -> Reply:
         present=before,
         shares=shares,
         reason=would.reason if would else "no board has a share yet",
+    )
+
+
+def _preview(server: "Server", do: ask.PreviewWeights) -> Reply:
+    rounds = _present(server)
+    control = rounds.state.control
+    try:
+        weights = Weights.of(do.w_e, do.w_t)
+        would, kept = rounds.preview(weights), rounds.preview(Weights(control.w_t, control.w_e))
+    except ValueError as error:
+        raise RefusalError(str(error)) from None
+    used = "w_e" in {field.name for field in structs.fields(find(control.policy).Options)}
+    return _yes(
+        would.reason if would else "no board has a share yet",
+        rounds.state.round + 1,
+        w_t=weights.w_t,
+        w_e=weights.w_e,
+        used=used,
+        shares=would.shares if would else {},
+        changed=bool(would and would.shares != control.shares),
+        notes=list(would.notes) if would else [],
+        **allocation.promised("", would),
+        **allocation.promised("present_", kept),
     )
 
 

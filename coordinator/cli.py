@@ -18,6 +18,7 @@ from coordinator.commands import (
     serve,
     simulate,
     status,
+    telemetry,
     top,
 )
 
@@ -57,6 +58,7 @@ for command, panel in (
     (simulate.simulate, TRYING),
     (doctor.doctor, LOOKING),
     (install.install, SETTING_UP),
+    (telemetry.telemetry, SETTING_UP),
     (install.provision, SETTING_UP),
     (install.uninstall, SETTING_UP),
     (about.config, "About"),

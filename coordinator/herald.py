@@ -49,9 +49,10 @@ class Herald:
         """When it is to be told next."""
         return self._told_seconds + (SHORTEST_GAP_SECONDS if self._changed else LONGEST_GAP_SECONDS)
 
-    def tell(self, state: Callable[[], FleetState], link: Link, now: float) -> None:
-        """Publish the state if that is due."""
+    def tell(self, state: Callable[[], FleetState], link: Link, now: float) -> FleetState | None:
+        """Publish the state if that is due; answers what was told."""
         if now < self.due():
-            return
+            return None
         self._latest, self._changed, self._told_seconds = state(), False, now
         link.publish(self._topic, encode(self._latest), qos=1, retain=True, latest=True)
+        return self._latest

@@ -228,7 +228,12 @@ class Server:
             self._flushed_seconds = now
             self._guarded(self.execution.flush, now)
         self._guarded(self.lookout.tick, now)
-        self._guarded(self.herald.tell, self.fleet_state, self.link, now)
+        self._guarded(self._tell_all, now)
+
+    def _tell_all(self, now: float) -> None:
+        told = self.herald.tell(self.fleet_state, self.link, now)
+        if told is not None:
+            self.show("state", told)
 
     def _grant(self, board: str, grant: Grant) -> None:
         self.send(board, grant)

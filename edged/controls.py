@@ -69,6 +69,13 @@ class SetWeights(Struct, frozen=True, tag_field="action", tag="weights"):
     w_t: float | None = None
 
 
+class PreviewWeights(Struct, frozen=True, tag_field="action", tag="preview"):
+    """Tell what shares, makespan and joules would become under these weights; nothing is changed."""
+
+    w_e: float | None = None
+    w_t: float | None = None
+
+
 class SetPolicy(Struct, frozen=True, tag_field="action", tag="policy"):
     """Another policy from the next round on."""
 
@@ -119,6 +126,7 @@ Action = (
     | Pause
     | Resume
     | SetWeights
+    | PreviewWeights
     | SetPolicy
     | Drain
     | Readmit
