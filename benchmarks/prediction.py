@@ -26,7 +26,7 @@ from coordinator.simulator.tally import tally
 from coordinator.situation import joules_of, situation
 from edged.messages import FleetState
 
-POLICIES = ("equal", "time-only", "min-energy")
+POLICIES = ("equal", "time-only", "energy-only")
 SEEDS = range(1, 10)
 BOUND = 0.05
 
