@@ -88,7 +88,8 @@ def choose(seen: Sequence[Seen], preferences: Preferences, stay: str | None = No
     groups = _groups(able, seen, preferences)
     groups.sort(key=lambda group: (scope_of(group.channels) != stay, *group.order))
     if not groups:
-        missing = [f"{id} is {verdict.why}" for id, verdict in verdicts.items()]
+        might = [one.channel.id for one in seen if one.channel.headline and one.channel.id in verdicts]
+        missing = [f"{id} is {verdicts[id].why}" for id in might]
         reason = "nothing measures here" + (f" ({'; '.join(missing)})" if missing else "")
         for one in able:
             verdicts[one.channel.id] = Verdict("component", _why_not(one.channel, (), preferences))

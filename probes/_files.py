@@ -34,7 +34,12 @@ def text(context: Context, path: Path) -> str | Trouble:
     try:
         return context.read_bytes(path).decode("ascii", "replace").strip()
     except OSError as error:
-        return trouble(error, path)
+        return trouble(error, shown(context, path))
+
+
+def shown(context: Context, path: Path) -> Path:
+    """The path as the board itself knows it: without the root below which its files lie."""
+    return Path("/") / path.relative_to(context.root) if path.is_relative_to(context.root) else path
 
 
 def trouble(error: OSError, path: Path) -> Trouble:
@@ -57,7 +62,7 @@ def number(context: Context, path: Path, unit: float = 1.0) -> float | Trouble:
     value = whole(found)
     if value is None:
         said = repr(found[:40]) if found else "an empty file"
-        return Trouble("invalid", f"{path}: {said} is no number")
+        return Trouble("invalid", f"{shown(context, path)}: {said} is no number")
     return value * unit
 
 

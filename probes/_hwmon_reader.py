@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from probes import Context, Cost, Sample
 from probes._chips import pairs
-from probes._files import Trouble, number, sample, text
+from probes._files import Trouble, number, sample, shown, text
 from probes._hwmon import Chip, channels_of, label, word
 
 MILLI = 1e-3
@@ -37,7 +37,7 @@ class Quantity(NamedTuple):
 
     def read(self, context: Context) -> float | Trouble:
         if self.enable is not None and text(context, self.enable) == "0":
-            return Trouble("absent", f"{self.enable}: the sensor is off")
+            return Trouble("absent", f"{shown(context, self.enable)}: the sensor is off")
         if self.kind == "counter" and self.path is not None:
             return number(context, self.path, MICRO)
         amperes = number(context, self.amperes, MILLI) if self.amperes is not None else 0.0
@@ -45,9 +45,10 @@ class Quantity(NamedTuple):
             if self.path is None:
                 return amperes
             amperes = 0.0
-        if amperes < 0:
+        if amperes < 0 and self.amperes is not None:
             # INA219 and INA226 give watts without a sign; the current has it.
-            return Trouble("invalid", f"{self.amperes}: {amperes:.3f} A flows back, this is no consumption")
+            back = f"{amperes:.3f} A flows back, this is no consumption"
+            return Trouble("invalid", f"{shown(context, self.amperes)}: {back}")
         if self.path is not None:
             return number(context, self.path, MICRO)
         assert self.volts is not None

@@ -112,7 +112,7 @@ def _busy(context: Context) -> tuple[float, int] | Trouble:
     lines = found.splitlines()
     fields = lines[0].split() if lines else []
     if len(fields) < 8 or fields[0] != "cpu" or not all(one.isdigit() for one in fields[1:8]):
-        return Trouble("invalid", f"{path}: the first line is not the processors' times")
+        return Trouble("invalid", f"{STAT}: the first line is not the processors' times")
     cores = sum(1 for line in lines if line.startswith("cpu")) - 1
     return sum(int(fields[1 + place]) for place in BUSY) / _ticks(), max(cores, 1)
 

@@ -22,7 +22,7 @@ class Finding(Struct, frozen=True):
     way_out: str = ""
 
 
-def written(finding: Finding) -> str:
-    """As people read it; the way out on a line of its own."""
+def written(finding: Finding, said: str = "") -> str:
+    """As people read it; the way out on a line of its own, unless it was `said` just before."""
     line = f"{MARKS[finding.verdict]}  {finding.what}: {finding.text}"
-    return f"{line}\n      -> {finding.way_out}" if finding.way_out else line
+    return f"{line}\n      -> {finding.way_out}" if finding.way_out not in ("", said) else line

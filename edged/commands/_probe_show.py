@@ -73,7 +73,7 @@ def table(found: Sequence[Found], live: Live) -> str:
         lines.append(f"No figure: {live.reason}")
     else:
         lines.append(f"* headline: {live.headline_channel_id} ({live.scope}, {live.basis}): {live.reason}")
-    lines += [f"  {one.source}: {one.remedy}" for one in found if one.remedy]
+    lines += _remedies(found, "  ")
     return "\n".join(lines)
 
 
@@ -117,7 +117,7 @@ def measured_text(outcome: Outcome, found: Sequence[Found]) -> str:
         lines.append(f"joules   unknown: {energy.reason}")
         if energy.partial_joules is not None:
             lines.append(f"         {energy.partial_joules:.3f} J in the part that was measured")
-        lines += [f"         {one.source}: {one.remedy}" for one in found if one.remedy]
+        lines += _remedies(found, "         ")
         return "\n".join(lines)
     spread = energy.uncertainty_joules or 0.0
     lines.append(f"joules   {energy.joules:.3f} +- {spread:.3f} (k = 1), {energy.basis}, {energy.scope}")
@@ -166,6 +166,15 @@ def calibration_text(found: Calibration) -> str:
             f'scope = "{found.scope}"',
         )
     )
+
+
+def _remedies(found: Sequence[Found], indent: str) -> list[str]:
+    """A command that helps several channels stands once, behind their names."""
+    helped: dict[str, list[str]] = {}
+    for one in found:
+        if one.remedy:
+            helped.setdefault(one.remedy, []).append(one.source)
+    return [f"{indent}{', '.join(sources)}: {remedy}" for remedy, sources in helped.items()]
 
 
 def _facts(one: Found) -> dict[str, Any]:

@@ -48,10 +48,10 @@ def doctor(
     try:
         with Working() as working:
             for finding in examine(config, root, working.on):
-                findings.append(finding)
                 if not as_json:
                     with working.aside():
-                        typer.echo(written(finding))
+                        typer.echo(written(finding, findings[-1].way_out if findings else ""))
+                findings.append(finding)
     except KeyboardInterrupt:
         raise typer.Exit(EXIT_INTERRUPTED) from None
     if as_json:

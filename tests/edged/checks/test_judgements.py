@@ -25,7 +25,9 @@ def by_name(findings: Iterable[Finding]) -> dict[str, Finding]:
 
 def test_a_finding_is_a_line_and_its_way_out_another() -> None:
     assert written(Finding("disk", "ok", "room")) == "ok    disk: room"
-    assert written(Finding("disk", "fail", "full", "free some")) == "FAIL  disk: full\n      -> free some"
+    full = Finding("disk", "fail", "full", "free some")
+    assert written(full) == "FAIL  disk: full\n      -> free some"
+    assert written(full, "free some") == "FAIL  disk: full"
 
 
 @pytest.mark.parametrize(
