@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from coordinator.history import History
 from coordinator.telemetry.chronicle import Board
 from coordinator.telemetry.server import InfluxServer
 from coordinator.telemetry.settings import TelemetryError
 from coordinator.telemetry.sink import Sink
+from coordinator.web.host import Host
+from coordinator.web.settings import WebError
 
 if TYPE_CHECKING:
     from coordinator.server import Server
@@ -28,6 +31,13 @@ def watched(server: "Server", web: bool) -> Iterator[None]:
                 ends.callback(telemetry(server).close)
             except (TelemetryError, ImportError, OSError) as error:
                 LOG.error("no telemetry: %s", _words(error))
+        if web:
+            try:
+                page = live_page(server)
+                if page is not None:
+                    ends.callback(page.close)
+            except (WebError, ImportError, OSError) as error:
+                LOG.warning("no live page: %s", _words(error))
         yield
 
 
@@ -58,6 +68,22 @@ def telemetry(server: "Server") -> Sink:
     server.lookout.sink = sink
     sink.start()
     return sink
+
+
+def live_page(server: "Server") -> Host | None:
+    """The page, at work; None where it is off. Raises WebError, ImportError, OSError."""
+    options = server.config.web
+    if options.place() is None:
+        return None
+    folder = server.store.folder
+    host = Host(options, server.link.events.put, lambda: History.open(folder), folder)
+    try:
+        host.start()
+    except BaseException:
+        host.close()
+        raise
+    server.onlookers.append(host.hub.see)
+    return host
 
 
 def _words(error: Exception) -> str:

@@ -30,6 +30,12 @@ def serve(
         Path | None,
         typer.Option("--store", help="Folder of runs; else the configured one.", show_default=False),
     ] = None,
+    web: Annotated[
+        str | None,
+        typer.Option(
+            "--web", metavar="HOST:PORT|off", help="Where the live page listens.", show_default=False
+        ),
+    ] = None,
     log_level: Annotated[str, typer.Option("--log-level", help=", ".join(LEVELS))] = "info",
     config: ConfigOption = None,
     broker: BrokerOption = None,
@@ -44,12 +50,19 @@ def serve(
     """
     from coordinator import service
     from coordinator.store import StoreError
+    from coordinator.web.settings import WebError
 
     if log_level not in LEVELS:
         raise CommandError(f"--log-level {log_level}: one of {', '.join(LEVELS)}", exits.USAGE)
     found = settings(config, broker, fleet)
     if store is not None:
         found = structs.replace(found, store=structs.replace(found.store, folder=str(store)))
+    if web is not None:
+        found = structs.replace(found, web=structs.replace(found.web, listen=web))
+    try:
+        found.web.token()
+    except WebError as error:
+        raise CommandError(str(error), exits.CONFIG) from None
     _log(log_level, as_json)
     try:
         status = service.serve(found)
