@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from edged.messages import Train
     from edged.tasks import Data, Task
 
-OOM_SCORE = 500
+OOM_SCORE = 800
 CALIBRATION_STEPS = 4
 _PR_SET_PDEATHSIG = 1
 

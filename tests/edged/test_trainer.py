@@ -254,7 +254,7 @@ def test_a_cancelled_order_stops_at_the_next_step(trainee: Trainee) -> None:
 
 def test_the_child_dies_with_the_agent_and_goes_first_when_memory_is_short(trainee: Trainee) -> None:
     trainee.finished(trainee.order(1))
-    assert Path(f"/proc/{trainee.child.pid}/oom_score_adj").read_text().strip() == "500"
+    assert Path(f"/proc/{trainee.child.pid}/oom_score_adj").read_text().strip() == "800"
 
 
 def test_the_child_ends_when_the_agent_is_killed(tmp_path: Path) -> None:
