@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from edged.topics import ROUTES, VALID_ID, Topics, route
+from edged.topics import ROUTES, VALID_ID, Topics
 
 COORDINATOR: Final = "coordinator"
 PASSWORD_BYTES: Final = 18
@@ -67,8 +67,9 @@ def _rules(filter_of: Callable[[str], str]) -> Iterator[str]:
             yield f"topic write {filter_of(kind.name)}"
         elif kind.sender == "coordinator" and kind.message != "Reply":
             yield f"topic read {filter_of(kind.name)}"
-    # It looks whether a second board says a birth under its name.
-    yield f"topic read {filter_of(route('birth').name)}"
+    # Its own words come back to it: a second board's birth under its name, and the word of `edged doctor`.
+    yield f"topic read {filter_of('birth')}"
+    yield f"topic read {filter_of('echo')}"
 
 
 def broker_settings(port: int, folder: str, *, persistence: bool) -> str:

@@ -30,6 +30,7 @@ ROUTES: tuple[Route, ...] = (
     Route("power", "board/<board>/power", "board", 0, False, "Power"),
     Route("report", "board/<board>/report", "board", 1, False, "Report"),
     Route("want", "board/<board>/want", "board", 1, False, "Want"),
+    Route("echo", "board/<board>/echo", "board", 1, False, "echo"),
     Route("update", "board/<board>/update/<order>/<chunk>", "board", 1, False, "chunk"),
     Route("order", "board/<board>/order", "coordinator", 1, False, "Order"),
     Route("board_model", "board/<board>/model/<version>/<chunk>", "coordinator", 1, False, "chunk"),

@@ -11,22 +11,22 @@ from queue import Empty
 from edged.checks import Finding
 from edged.link import (
     ASSUMED_MAX_PACKET_BYTES,
-    Announcement,
+    Down,
     Link,
     LinkConfig,
     LinkStatus,
     Message,
+    Refused,
     Stage,
     Up,
 )
 from edged.messages import Birth, MessageError, decode
 from edged.topics import Topics
 
-CONNECT_SECONDS = 60.0  # both versions of MQTT and the echo, each with its own patience
-RETAINED_SECONDS = 0.3
+CONNECT_SECONDS = 60.0  # both versions of MQTT, each with its own patience
 SMALLEST_PACKET_BYTES = 16 * 1024
 
-MakeLink = Callable[[LinkConfig, Announcement], Link]
+MakeLink = Callable[[LinkConfig], Link]
 
 WAYS_OUT = (
     ("DNS", "check the name in [broker] host"),
@@ -41,15 +41,9 @@ WAYS_OUT = (
 def examine(board: str, fleet: str, config: LinkConfig, make_link: MakeLink, host: str) -> Iterator[Finding]:
     """Connects under a name of its own, so that the running daemon keeps its connection. `host`: this one."""
     topics = Topics(fleet)
-    word = secrets.token_hex(8).encode()
-    # Retained for this moment only: the will and the farewell are empty, which takes it away.
-    announcement = Announcement(
-        f"{topics.root}/board/{board}/doctor", lambda connection, state: word if state == "up" else b""
-    )
-    config = replace(config, client_id=f"edged-{fleet}-cli-{secrets.token_hex(4)}")
-    link = make_link(config, announcement)
-    birth = topics.of("birth", board=board)
-    for name in ("birth", "order", "board_model"):
+    birth, echo = topics.of("birth", board=board), topics.of("echo", board=board)
+    link = make_link(replace(config, client_id=f"edged-{fleet}-cli-{secrets.token_hex(4)}"))
+    for name in ("birth", "echo", "order", "board_model"):
         link.subscribe(topics.filter(name, board=board))
     link.subscribe(topics.filter("model"))
     link.start()
@@ -60,9 +54,13 @@ def examine(board: str, fleet: str, config: LinkConfig, make_link: MakeLink, hos
             yield Finding("broker", "fail", fault, way_out(fault))
             return
         yield from limits(link.status())
-        text = f"all that a board hears is granted, and {announcement.topic} came back"
-        yield Finding("access list", "ok", text)
-        _gather(link, kept)
+        fault = _echoed(link, echo, config.echo_seconds, kept)
+        if fault:
+            yield Finding("access list", "fail", fault, way_out(fault))
+        else:
+            yield Finding(
+                "access list", "ok", f"all subscriptions are granted, and a word to {echo} came back"
+            )
         yield _daemon([one.payload for one in kept if one.topic == birth], board, host)
     finally:
         link.close(2.0)
@@ -112,15 +110,27 @@ def _connected(link: Link, kept: list[Message]) -> str:
     return f"{status.host}:{status.port} {status.stage}: nothing came of it within {CONNECT_SECONDS:g} s"
 
 
-def _gather(link: Link, kept: list[Message]) -> None:
-    until = time.monotonic() + RETAINED_SECONDS
+def _echoed(link: Link, topic: str, seconds: float, kept: list[Message]) -> str:
+    """Why a word to the board's own topic does not come back; empty when it does."""
+    word = secrets.token_hex(8).encode()
+    token = link.publish(topic, word)
+    status = link.status()
+    place = f"{status.host}:{status.port} echo:"
+    until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         try:
             event = link.events.get(timeout=left)
         except Empty:
-            return
+            break
         if isinstance(event, Message):
+            if (event.topic, event.payload) == (topic, word):
+                return ""
             kept.append(event)
+        elif isinstance(event, Refused) and event.token == token:
+            return f"{place} {event.reason}: check the ACL for {topic}"
+        elif isinstance(event, Down):
+            return f"{place} {event.reason}"
+    return f"{place} the broker accepts us but delivers nothing: check the ACL for {topic}"
 
 
 def _daemon(births: list[bytes], board: str, host: str) -> Finding:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.broker import Broker
+from coordinator.provisioning import board_rules
 from edged.checks import Finding
 from edged.checks.broker import examine
 from edged.link import LinkConfig
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.server
 
 StartBroker = Callable[..., Broker]
 ALL = "topic readwrite edged/v1/main/#"
-DEAF = f"user pi4\n{ALL}\ntopic deny edged/v1/main/board/pi4/doctor"
+DEAF = f"user pi4\n{ALL}\ntopic deny edged/v1/main/board/pi4/echo"
 
 
 def password(folder: Path, word: str) -> str:
@@ -56,10 +57,17 @@ def test_each_refusal_is_named(start_mosquitto: StartBroker, tmp_path: Path) -> 
 
 def test_a_broker_that_delivers_nothing_is_found_out(start_mosquitto: StartBroker, tmp_path: Path) -> None:
     broker = start_mosquitto(locked(tmp_path, DEAF))
-    (only,) = look(broker, username="pi4", password_file=password(tmp_path, "right")).values()
-    assert only.verdict == "fail"
-    assert "edged/v1/main/board/pi4/doctor" in only.text
-    assert "access list" in only.way_out
+    found = look(broker, username="pi4", password_file=password(tmp_path, "right"))["access list"]
+    assert found.verdict == "fail"
+    assert "check the ACL for edged/v1/main/board/pi4/echo" in found.text
+    assert "access list" in found.way_out
+
+
+def test_a_provisioned_board_is_in_good_health(start_mosquitto: StartBroker, tmp_path: Path) -> None:
+    rules = "\n".join(["user pi4", *board_rules("main", "pi4")])
+    broker = start_mosquitto(locked(tmp_path, rules))
+    found = look(broker, username="pi4", password_file=password(tmp_path, "right"))
+    assert {one.verdict for one in found.values()} == {"ok"}
 
 
 def test_a_limit_below_what_a_board_sends_fails(start_mosquitto: StartBroker) -> None:

@@ -10,21 +10,21 @@ import pytest
 
 from edged.checks import Finding
 from edged.checks.broker import MakeLink, examine
-from edged.link import Announcement, Link, LinkConfig
+from edged.link import Link, LinkConfig
 from edged.memory_broker import MemoryBroker
 from edged.memory_link import MemoryLink
 from edged.messages import Birth, encode
 from edged.paho_link import PahoLink
 
-ADDRESS = LinkConfig("memory", 1, "edged-main-pi4", first_backoff_seconds=0.01)
+ADDRESS = LinkConfig("memory", 1, "edged-main-pi4", first_backoff_seconds=0.01, echo_seconds=0.1)
 ROOT = "edged/v1/main/board/pi4"
 
 
 def over(broker: MemoryBroker, seen: list[str] | None = None) -> MakeLink:
-    def make(config: LinkConfig, announcement: Announcement) -> Link:
+    def make(config: LinkConfig) -> Link:
         if seen is not None:
             seen.append(config.client_id)
-        return MemoryLink(broker, config, announcement)
+        return MemoryLink(broker, config)
 
     return make
 
@@ -86,6 +86,18 @@ def test_a_broker_that_refuses_is_named_with_stage_and_way_out(
     assert only.verdict == "fail"
     assert said in only.text
     assert way_out in only.way_out
+
+
+@pytest.mark.parametrize("why", ["refused", "silent"])
+def test_a_word_that_does_not_come_back_fails(why: str) -> None:
+    broker = MemoryBroker()
+    broker.refused_topics = {f"{ROOT}/echo"} if why == "refused" else set()
+    broker.silent = why == "silent"
+    found = look(broker)
+    assert found["broker"].verdict == "ok"
+    assert found["access list"].verdict == "fail"
+    assert f"check the ACL for {ROOT}/echo" in found["access list"].text
+    assert "access list" in found["access list"].way_out
 
 
 def test_a_broker_that_takes_only_small_packets_fails() -> None:
