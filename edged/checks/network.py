@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 from edged.checks import Finding
 from edged.identity import address_towards
+from edged.reach import interface_of
+from edged.regimes import TrainingError
 
 
 def examine(host: str, port: int) -> Iterator[Finding]:
@@ -28,8 +30,14 @@ def _address(address: str, host: str) -> Finding:
     if found.is_loopback:
         text = f"{address}: in ddp and hfl-ddp only boards on this machine reach it"
         return Finding("interface", "ok", text, "name the broker by its address in the network")
+    try:
+        name = interface_of(address)
+    except TrainingError as error:
+        return Finding("interface", "warn", str(error), "is the network coming and going?")
     return Finding(
-        "interface", "ok", f"{address}, towards {host}; every port of it must be open to boards of a silo"
+        "interface",
+        "ok",
+        f"{name}, {address} towards {host}; every port of it must be open to boards of a silo",
     )
 
 

@@ -138,6 +138,7 @@ def test_each_kind_of_board_is_told_its_build(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
     assert said in way_out(arch, tmp_path)
+    assert "sudo edged install" in way_out(arch, tmp_path, "/opt/edged/releases/1")
     assert ("NVIDIA" in another(arch, tmp_path)) == ("nv_tegra" in "".join(files))
 
 
