@@ -15,7 +15,7 @@ FROM_THE_DISTRIBUTION = (
 
 
 def way_out(arch: str, root: Path, prefix: str = sys.prefix) -> str:
-    """One line for this instruction set and board: which build, and the command. `prefix`: the environment."""
+    """One line for this instruction set and board: which build, and the command for the environment here."""
     if prefix.startswith(f"{HOME}/"):
         wheel = " --torch PATH_OR_URL_OF_NVIDIAS_WHEEL" if is_jetson(root) else ""
         return f"sudo edged install{wheel} (fetches the build that fits this board, or says where it is)"
