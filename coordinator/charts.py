@@ -102,7 +102,8 @@ def draw_advice(advice: Advice, path: Path) -> None:
             xerr=[[x.middle - x.low], [x.high - x.middle]],
             yerr=[[y.middle - y.low], [y.high - y.middle]],
             color=COLOURS[index % len(COLOURS)],
-            marker=MARKERS[index % len(MARKERS)],
+            # Past the last colour the markers are shifted, so that no two settings look alike.
+            marker=MARKERS[(index + index // len(COLOURS)) % len(MARKERS)],
             markersize=7,
             markerfacecolor="white" if p.extrapolated else COLOURS[index % len(COLOURS)],
             elinewidth=1,
