@@ -8,12 +8,13 @@ BIN = .venv/bin
 READY = .venv/setup-done
 ARGS ?=
 
-.PHONY: help setup demo test quick check bench clean
+.PHONY: help setup demo test test-systemd quick check bench clean
 
 help:
 	@echo 'make setup            make .venv with everything pinned in constraints.txt (done by the others when needed)'
 	@echo 'make demo [ARGS=...]  equal against adaptive on emulated boards; ARGS="--help" lists the options'
 	@echo 'make test [ARGS=...]  the whole test suite; ARGS goes to pytest'
+	@echo 'make test-systemd     install, upgrade and crash the services under a real systemd (root; minutes)'
 	@echo 'make quick            the tests without the slow ones and without a real broker'
 	@echo 'make check            ruff (lint and format) and mypy --strict'
 	@echo 'make bench [ONLY=x]   the figures of benchmarks/, or of benchmarks/x.py alone'
@@ -36,7 +37,11 @@ demo: setup
 	$(BIN)/edged-coordinator demo $(ARGS)
 
 test: setup
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -m 'not boots' $(ARGS)
+
+# Debian: apt install systemd-container mmdebstrap. The tree is made once, in ~/.cache/edged-tests.
+test-systemd: setup
+	$(BIN)/python -m pytest -m boots $(ARGS)
 
 quick: setup
 	$(BIN)/python -m pytest -m 'not slow and not server' $(ARGS)

@@ -18,6 +18,13 @@ UNIT = f"{UNITS}/{NAME}.service"
 DROP_INS = f"{UNIT}.d"
 POOLS = f"{DROP_INS}/40-pools.conf"
 _HIDDEN = ("/home/", "/root/", "/run/user/")
+_POOLS = """\
+# Pools of edged.toml below /home: the rest there stays out of sight, as by ProtectHome=yes.
+# Not ProtectHome=tmpfs, which systemd 252 mounts writable.
+[Service]
+ProtectHome=no
+TemporaryFileSystem=/home:ro /root:ro /run/user:ro
+"""
 
 
 class Service(Struct, frozen=True):
@@ -64,7 +71,7 @@ def bind_pools(machine: Machine, pools: Mapping[str, str]) -> None:
         return
     # "-": a pool on a disk that is not there must not keep the service from starting.
     lines = [f'BindReadOnlyPaths="-{path}"' for path in hidden]
-    machine.write(POOLS, "# Pools of edged.toml below /home.\n[Service]\n" + "\n".join(lines) + "\n")
+    machine.write(POOLS, _POOLS + "\n".join(lines) + "\n")
 
 
 def start(machine: Machine, name: str) -> Iterator[str]:
@@ -122,6 +129,8 @@ def remove(machine: Machine, name: str) -> None:
     machine.remove(f"{UNITS}/{name}.service")
     machine.remove(f"{UNITS}/{name}.service.d")
     machine.remove(f"{ACCOUNTS}/{name}.conf")
+    if machine.exists(ACCOUNTS) and not machine.names(ACCOUNTS):
+        machine.remove(ACCOUNTS)
     if machine.live:
         machine.run("systemctl", "daemon-reload")
         machine.run("systemctl", "reset-failed", f"{name}.service")

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from edged.install.machine import Machine
+from edged.install.units import POOLS, bind_pools
+
 ROOT = Path(__file__).resolve().parents[2]
 UNITS = ROOT / "systemd"
 SERVICES = ("edged", "edged-coordinator")
@@ -65,6 +68,14 @@ def test_a_unit_has_nothing_that_systemd_does_not_know(tmp_path: Path, name: str
 @pytest.mark.parametrize("sensor", SENSORS)
 def test_a_sensors_drop_in_has_nothing_that_systemd_does_not_know(tmp_path: Path, sensor: str) -> None:
     assert complaints(laid_out(tmp_path, "edged", UNITS / "sensors" / f"{sensor}.conf")) == ""
+
+
+def test_the_drop_in_for_pools_has_nothing_that_systemd_does_not_know(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    bind_pools(machine, {"mnist": "/home/pi/my mnist"})
+    unit = laid_out(tmp_path, "edged", machine.path(POOLS))
+    assert complaints(unit) == ""
+    assert exposure(unit) <= 1.6
 
 
 @pytest.mark.parametrize("change", [("Restart=", "Restrat="), ("WatchdogSec=30", "WatchdogSec=banana")])

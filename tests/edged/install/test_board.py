@@ -42,6 +42,7 @@ def test_an_image_gets_release_settings_unit_and_password(image: Image, tmp_path
     drop_ins = "etc/systemd/system/edged.service.d"
     assert "LoadCredential=mqtt-password:/etc/edged/cred" in files[f"{drop_ins}/20-password.conf"]
     assert 'BindReadOnlyPaths="-/home/pi/mnist"' in files[f"{drop_ins}/40-pools.conf"]
+    assert "TemporaryFileSystem=/home:ro" in files[f"{drop_ins}/40-pools.conf"]
 
 
 def test_without_a_password_no_unit_asks_for_a_credential(image: Image, tmp_path: Path) -> None:
