@@ -7,8 +7,10 @@ from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
+from edged.checks import Finding
 from edged.config import ConfigError, check, parse
 from edged.install import releases, sensors, settings, torch_builds, units
 from edged.install.machine import Machine
@@ -49,7 +51,7 @@ def install(machine: Machine, wish: Wish) -> Iterator[str]:
     if machine.live and not machine.dry:
         yield from sensors.as_the_service_sees(machine)
         yield from _link(machine)
-    yield from memory_controller(machine)
+        yield from _doctor(machine)
 
 
 def put_release(machine: Machine, wish: Wish) -> Generator[str, None, bool]:
@@ -115,19 +117,21 @@ def remove_releases(machine: Machine, shared: bool, purge: bool) -> Iterator[str
     machine.remove(releases.HOME)
 
 
-def memory_controller(machine: Machine) -> Iterator[str]:
-    """A warning where no memory limit is enforced, as on Raspberry Pi OS, with the line that turns it on."""
-    v2 = machine.read("/sys/fs/cgroup/cgroup.controllers") if machine.live else None
-    if v2 is None or "memory" in v2.split():
+def _doctor(machine: Machine) -> Iterator[str]:
+    """What `edged doctor` finds wanting, asked as the service: others read and reach other things."""
+    command = (*units.as_the_service(machine), f"{releases.CURRENT}/edged", "doctor", "--json")
+    done = machine.ask(*command)
+    try:
+        found = msgspec.json.decode(done.out, type=list[Finding])
+    except msgspec.DecodeError:
+        yield f"doctor: could not be asked: {(done.err or done.out).strip()[-300:]}"
         return
-    place = next(
-        (path for path in ("/boot/firmware/cmdline.txt", "/boot/cmdline.txt") if machine.exists(path)),
-        "the kernel's command line",
-    )
-    yield (
-        "memory: the kernel enforces no limits here, so that a training too large can stall the board; "
-        f"add to {place} and restart: cgroup_enable=memory cgroup_memory=1"
-    )
+    for one in found:
+        if one.verdict != "ok":
+            yield f"doctor: {one.verdict}: {one.what}: {one.text}" + (
+                f"\n  -> {one.way_out}" if one.way_out else ""
+            )
+    yield f"doctor: {sum(one.verdict == 'ok' for one in found)} of {len(found)} good"
 
 
 def _pools(machine: Machine) -> dict[str, str]:

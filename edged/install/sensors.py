@@ -9,9 +9,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from edged.install import units
 from edged.install.machine import Machine
 from edged.install.releases import CURRENT
-from edged.install.units import DROP_INS, SOURCE, UNIT
+from edged.install.units import DROP_INS, SOURCE
 
 RULE = "/etc/udev/rules.d/60-edged-energy.rules"
 RULE_SOURCE = f"{SOURCE}/60-edged-energy.rules"
@@ -20,10 +21,6 @@ SIDE_CHANNEL = (
     "note: RAPL counters tell a little of what the processor computes (CVE-2020-8694), so the kernel shows "
     "them to root alone. The group edged-energy may read them now; --energy-group no takes that back."
 )
-_LIMITS = (
-    "AmbientCapabilities CapabilityBoundingSet DeviceAllow DevicePolicy Group LockPersonality "
-    "NoNewPrivileges Private Protect Restrict SupplementaryGroups SystemCall User"
-).split()
 
 
 def put(machine: Machine, energy_group: bool) -> Iterator[str]:
@@ -55,8 +52,8 @@ def put(machine: Machine, energy_group: bool) -> Iterator[str]:
 def as_the_service_sees(machine: Machine) -> Iterator[str]:
     """The same list as the service's user within the service's limits: what root reads and it does not."""
     root = _listed(machine, (f"{CURRENT}/edged", "probe", "list", "--json"))
-    command = ("systemd-run", "--quiet", "--wait", "--pipe", "--collect", *_limits(machine))
-    service = _listed(machine, (*command, f"{CURRENT}/edged", "probe", "list", "--json"))
+    command = (*units.as_the_service(machine), f"{CURRENT}/edged", "probe", "list", "--json")
+    service = _listed(machine, command)
     if root is None or service is None:
         yield "sensors: could not be asked as the service"
         return
@@ -115,11 +112,3 @@ def _missing_groups(machine: Machine, text: str) -> list[str]:
     ]
     there = {line.split(":")[0] for line in (machine.read("/etc/group") or "").splitlines()}
     return [name for name in wanted if name not in there]
-
-
-def _limits(machine: Machine) -> list[str]:
-    """The limits of unit and drop-ins, as systemd-run takes them."""
-    texts = [machine.read(UNIT) or ""]
-    texts += [machine.read(f"{DROP_INS}/{name}") or "" for name in machine.names(DROP_INS)]
-    lines = [line for text in texts for line in text.splitlines() if line.startswith(tuple(_LIMITS))]
-    return [part for line in lines for part in ("-p", line)]

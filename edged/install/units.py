@@ -17,6 +17,12 @@ NAME = "edged"
 UNIT = f"{UNITS}/{NAME}.service"
 DROP_INS = f"{UNIT}.d"
 POOLS = f"{DROP_INS}/40-pools.conf"
+_LIMITS = tuple(
+    "AmbientCapabilities BindReadOnlyPaths CapabilityBoundingSet DeviceAllow DevicePolicy Group "
+    "LoadCredential LockPersonality NoNewPrivileges Private Protect RestrictAddressFamilies "
+    "RestrictNamespaces RestrictRealtime RestrictSUIDSGID SupplementaryGroups SystemCall "
+    "TemporaryFileSystem User".split()
+)
 _HIDDEN = ("/home/", "/root/", "/run/user/")
 _POOLS = """\
 # Pools of edged.toml below /home: the rest there stays out of sight, as by ProtectHome=yes.
@@ -119,6 +125,16 @@ def last_error(machine: Machine, name: str) -> tuple[str | None, str]:
     if done.code or re.search("permission|No journal files", done.err):
         return None, "the journal is for root and the group systemd-journal"
     return None, "none in the journal"
+
+
+def as_the_service(machine: Machine) -> tuple[str, ...]:
+    """What to put before a program, so that it runs as the board's service does: that user, those limits."""
+    texts = [machine.read(UNIT) or ""]
+    texts += [machine.read(f"{DROP_INS}/{name}") or "" for name in machine.names(DROP_INS)]
+    lines = [line for text in texts for line in text.splitlines() if line.startswith(_LIMITS)]
+    options = [part for line in lines for part in ("-p", line)]
+    folders = ("-p", "ReadWritePaths=-/run/edged -/var/lib/edged")
+    return ("systemd-run", "--quiet", "--wait", "--pipe", "--collect", *options, *folders)
 
 
 def remove(machine: Machine, name: str) -> None:

@@ -91,3 +91,14 @@ def test_what_root_reads_and_the_service_does_not_is_told(board: Image, tmp_path
     assert "-p User=edged" in asked
     assert "-p PrivateDevices=yes" in asked
     assert "-p Restart=" not in asked
+
+
+def test_a_program_runs_as_the_service_with_the_limits_of_unit_and_drop_ins(board: Image) -> None:
+    machine = board.machine()
+    machine.write(units.UNIT, (UNITS / "edged.service").read_text())
+    units.bind_pools(machine, {"mnist": "/home/pi/mnist"})
+    words = units.as_the_service(machine)
+    options = [words[number + 1] for number, word in enumerate(words) if word == "-p"]
+    assert {"User=edged", "ProtectSystem=strict", "RestrictNamespaces=yes"} <= set(options)
+    assert options.index("ProtectHome=yes") < options.index("ProtectHome=no")
+    assert not [option for option in options if option.startswith(("Exec", "Restart", "Type", "Watchdog"))]
