@@ -15,6 +15,8 @@ from coordinator.run import RunState
 from edged.messages import Abort, Accepted, FleetState
 from edged.topics import order_id
 
+STRICT_SECONDS = 10.0
+"""How long a strict run waits for the boards it names before it gives up."""
 SETTLE_SECONDS = 2.0
 """A run whose boards are not named starts once no further one has appeared for so long."""
 
@@ -53,6 +55,7 @@ class Rounds:
             case ev.Metered() | ev.Arriving() | ev.Stored():
                 self._uploading(event, now)
             case ev.Prepared():
+                self.state.opened_seconds = now
                 self.emit(ev.Save(), ev.Announce())
         if self.state.phase == "gathering":
             self._gather(now)
@@ -144,11 +147,12 @@ class Rounds:
             "; ".join(f"{n} {lack}" for n, lack in lacking.items() if lack) or "none yet"
         )
         if s.round == 0:
+            waited = now - s.opened_seconds >= (STRICT_SECONDS if s.settings.boards else SETTLE_SECONDS)
+            if s.settings.strict_boards and waited and len(ready) < len(lacking):
+                closing.finish(self, s.reason, False)
+                return
             missing = [name for name in s.settings.boards if lacking[name]]
             if missing or len(ready) < s.settings.min_boards:
-                return
-            if s.settings.strict_boards and len(ready) < len(lacking):
-                closing.finish(self, s.reason, False)
                 return
         if ready:
             self._open(ready, now)

@@ -1,5 +1,6 @@
 """All of a run that survives a restart of the coordinator, as one plain value. Pure."""
 
+import math
 from typing import Any
 
 from msgspec import Struct
@@ -11,6 +12,7 @@ from coordinator.events import Prepared
 from coordinator.pieces import Queue
 from edged.controls import RunSettings
 from edged.messages import Manifest
+from edged.orders import OPTIMIZER_STATES, OPTIMIZERS
 from edged.topics import version_id
 
 
@@ -71,13 +73,29 @@ class RunState(Struct):
             a.sent_seconds = None
 
 
+def check(s: RunSettings) -> None:
+    """Raises ValueError naming the setting that no board could train with, and what it may be."""
+    for name, value, known in (
+        ("energy_window", s.energy_window, ("compute", "round")),
+        ("optimizer", s.optimizer, (None, *OPTIMIZERS)),
+        ("optimizer_state", s.optimizer_state, OPTIMIZER_STATES),
+    ):
+        if value not in known:
+            raise ValueError(f"{name} is {' or '.join(k for k in known if k)}, not {value!r}")
+    if s.batch is None or s.learning_rate is None:
+        raise ValueError("batch and learning rate must be settled before a run begins")
+    if not 0 < s.learning_rate < math.inf:
+        raise ValueError(f"learning_rate must be above 0, not {s.learning_rate}")
+    if s.momentum is not None and not 0 <= s.momentum < 1:
+        raise ValueError(f"momentum must be at least 0 and below 1, not {s.momentum}")
+    if s.weight_decay is not None and not 0 <= s.weight_decay < math.inf:
+        raise ValueError(f"weight_decay must not be negative, but is {s.weight_decay}")
+
+
 def begin(prepared: Prepared, term: int, boot: str) -> RunState:
     """A run that waits for its boards. Raises ValueError for a policy, option or weight that is not one."""
     s = prepared.settings
-    if s.energy_window not in ("compute", "round"):
-        raise ValueError(f"energy_window is compute or round, not {s.energy_window!r}")
-    if s.batch is None or s.learning_rate is None:
-        raise ValueError("batch and learning rate must be settled before a run begins")
+    check(s)
     control = controlled(s.policy, s.policy_options, Weights(s.w_t, s.w_e), s.regime, s.fixed_cost)
     return RunState(
         prepared.run,

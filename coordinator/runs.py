@@ -212,7 +212,8 @@ class Runs:
 
 def _rehearsal(settings: RunSettings) -> ev.Prepared:
     """A beginning with settings that the task has not completed yet, to see what is wrong with the others."""
-    whole = structs.replace(settings, batch=settings.batch or 1, learning_rate=settings.learning_rate or 0.0)
+    rate = 1.0 if settings.learning_rate is None else settings.learning_rate
+    whole = structs.replace(settings, batch=settings.batch or 1, learning_rate=rate)
     return ev.Prepared("rehearsal", whole, "", Manifest(1, 1, "0" * 64), None, None)
 
 

@@ -131,11 +131,14 @@ def test_joules_of_a_dead_board_are_its_last_telemetry_and_say_so() -> None:
         ({"policy_options": {"x": 1}}, "no option x"),
         ({"fixed_cost": "maybe"}, "none or fit"),
         ({"energy_window": "week"}, "compute or round"),
+        ({"optimizer": "xx"}, "optimizer is sgd or adam or adamw, not 'xx'"),
+        ({"optimizer_state": "xx"}, "optimizer_state is reset"),
+        ({"learning_rate": -1.0}, "learning_rate must be above 0"),
+        ({"momentum": 1.0}, "momentum"),
+        ({"weight_decay": -0.1}, "weight_decay"),
     ],
 )
-def test_a_wrong_policy_or_weight_is_refused_before_a_run_begins(
-    changes: dict[str, Any], text: str
-) -> None:
+def test_a_wrong_policy_or_weight_is_refused_before_a_run_begins(changes: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         Play(**changes)
 
@@ -143,3 +146,13 @@ def test_a_wrong_policy_or_weight_is_refused_before_a_run_begins(
 def test_a_named_weighting_is_the_adaptive_policy_with_its_weights() -> None:
     control = Play(policy="low-energy").state.control
     assert (control.policy, control.w_t, control.w_e) == ("adaptive", 0.75, 0.25)
+
+
+def test_a_strict_run_gives_up_on_a_named_board_that_does_not_come() -> None:
+    play = Play("ab", boards=("a", "b", "zzz"), strict_boards=True)
+    play.wait(7)
+    assert play.state.phase == "gathering"
+    play.wait(1)
+    finished = [e for e in play.effects if isinstance(e, ev.Finished)]
+    assert "zzz was never heard of" in finished[0].reason
+    assert play.state.round == 0
