@@ -86,7 +86,7 @@ def _board(belief: Belief, board: VirtualBoard) -> Iterator[str]:
         if board.communication_watts is not None:
             yield f"communication_watts = {board.communication_watts:.6g}"
     if board.upload_seconds:
-        yield f"upload_seconds = {board.upload_seconds:.6g} # with download and overhead, median of the rounds"
+        yield f"upload_seconds = {board.upload_seconds:.6g} # with download and overhead, median"
     yield f"noise = {board.noise:.6f}"
     if board.metered:
         yield f"watts_noise = {board.watts_noise or 0.0:.6f}"
