@@ -157,3 +157,17 @@ def check_account(lab: Lab, run: str, budget: int, rounds: int) -> None:
     assert sum(row["accepted"] for row in rows) == budget * rounds == rows[-1]["accepted_in_all"]
     places = accepted_places(lab, run)
     assert len(places) == len(set(places)) == budget * rounds
+
+
+def check_decisions(lab: Lab, run: str) -> None:
+    """What each decision wanted is inversely proportional to its costs, to a sample and above the floor."""
+    for row in lab.rows("decision", run):
+        decision = row["decision"]
+        costs, wanted = decision["costs"], decision["wanted"]
+        if not wanted or any(costs.get(board) is None for board in wanted):
+            continue
+        free = [board for board in wanted if wanted[board] > min(wanted.values())]
+        whole = sum(wanted[board] for board in free)
+        inverse = {board: 1 / costs[board] for board in free}
+        for board in free:
+            assert abs(wanted[board] - whole * inverse[board] / sum(inverse.values())) <= 1.0
