@@ -26,7 +26,13 @@ def started(out: Path, arguments: Sequence[str]) -> "subprocess.Popen[str]":
         cwd=ROOT,
         text=True,
         start_new_session=True,
+        preexec_fn=hear_ctrl_c,
     )
+
+
+def hear_ctrl_c() -> None:
+    """A background job of a shell without job control ignores SIGINT, and so would all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def processes(out: Path) -> dict[int, str]:
