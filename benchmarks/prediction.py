@@ -1,9 +1,8 @@
 """Whether a fleet fitted from one run of real processes predicts the run of another policy: six pairs.
 
-Broker, coordinator and emulated boards run here as processes of their own (as in the demo), the same work
-under each policy; joules are emulated ones. From every run a fleet is fitted and put under each other run's
-policy in virtual time; makespans and joules of all rounds are held against what was recorded. Two to four
-minutes; a busy machine shows as steps behind their pace.
+Broker, coordinator and emulated boards are processes of their own, as in the demo; joules are emulated. From
+each run a fleet is fitted and put under each other run's policy in virtual time; makespans and joules of all
+rounds are held against the recorded ones. A busy machine shows as steps behind their pace.
 """
 
 import argparse
