@@ -63,6 +63,7 @@ class Agent:
         self._clock = clock
         self._ticked = self._powered = clock()
         self._watts = "watts not known yet"
+        self._troubles: dict[str, str] = {}
         self._routes = self._handlers()
 
     def run(self) -> None:
@@ -233,6 +234,12 @@ class Agent:
             self.feed(events.Described(event.order, event.manifest))
 
     def _stocked(self, stock: Stock) -> None:
+        before, self._troubles = self._troubles, stock.troubles
+        for what, why in stock.troubles.items():
+            if before.get(what) != why:
+                log.warning("%s %s", what, why)
+        for what in before.keys() - stock.troubles.keys():
+            log.info("%s is as it should be now, or no longer asked for", what)
         self._hands.stocked(stock)
         self.feed(stock.can)
 

@@ -81,12 +81,19 @@ def inspect(path: Path, found: Mapping[str, Task]) -> Pool:
             # A user's task is foreign code: its fault must not hide the board's other pools.
             broken.append(f"{name}: {type(error).__name__}: {error}")
     if not infos:
-        known = ", ".join(found) or "none"
-        return Pool(str(path), error="; ".join(broken) or f"{path}: no task knows this data (tasks: {known})")
+        return Pool(str(path), error="; ".join(broken) or f"{path}: {_unknown(path, found)}")
     info = next(iter(infos.values()))
     agreeing = tuple(name for name, other in infos.items() if other.fingerprint == info.fingerprint)
     odd = [f"{name}: reads {path} as other data" for name in infos if name not in agreeing]
     return Pool(str(path), info, agreeing, "; ".join(odd + broken))
+
+
+def _unknown(path: Path, found: Mapping[str, Task]) -> str:
+    """Why no task took it, where each said "not mine"."""
+    with contextlib.suppress(OSError):
+        if path.is_dir() and next(path.iterdir(), None) is None:
+            return "the folder is empty"
+    return f"no task knows this data (tasks: {', '.join(found) or 'none'})"
 
 
 def torch_version() -> str | None:

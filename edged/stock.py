@@ -24,10 +24,12 @@ STOCK_SECONDS = 300.0
 
 
 class Stock(Struct, frozen=True):
-    """`can` for the state machine; `offer` are fields of the birth."""
+    """`can` for the state machine; `offer` are fields of the birth; `troubles` are for the log: what (`pool
+    mnist`) cannot be used, and why."""
 
     can: Inventory
     offer: dict[str, Any]
+    troubles: dict[str, str] = {}
 
 
 class Info(Struct, frozen=True):
@@ -76,7 +78,20 @@ def stock_of(listing: Listing) -> Stock:
         versions["torch"] = listing.torch
     errors = {name: text[:2000] for name, text in listing.task_errors.items()}
     offer = {"tasks": listing.tasks, "task_errors": errors, "pools": offers, "versions": versions}
-    return Stock(Inventory(listing.tasks, usable, regimes.names()), offer)
+    return Stock(Inventory(listing.tasks, usable, regimes.names()), offer, troubles_of(listing))
+
+
+def troubles_of(listing: Listing) -> dict[str, str]:
+    """What the owner has to mend, by pool and task. A pool that one task reads and another calls broken is
+    among it, with the tasks that it serves."""
+    pools = {}
+    for name, pool in listing.pools.items():
+        if pool.error and pool.tasks:
+            pools[f"pool {name}"] = f"serves {', '.join(pool.tasks)} alone: {pool.error}"
+        elif not pool.tasks:
+            pools[f"pool {name}"] = f"cannot be used: {pool.error}"
+    tasks = {f"task {name}": f"cannot be used: {error}" for name, error in listing.task_errors.items()}
+    return {**pools, **tasks}
 
 
 def listing_of(pools: Mapping[str, str], folders: tuple[str, ...]) -> Listing:

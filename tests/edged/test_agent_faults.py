@@ -9,6 +9,7 @@ from edged import messages as m
 from edged.events import Phase
 from edged.link import LinkConfig, OutboxFullError
 from edged.memory_link import MemoryLink
+from edged.stock import Info, Listing, Pool, stock_of
 from tests.edged.desk import Desk
 from tests.edged.stand_in import StandIn
 
@@ -184,3 +185,19 @@ def test_a_full_outbox_is_counted_not_fatal(desk: Desk) -> None:
     desk.agent.feed(replace(m.Abort(order=order.order, boot="coord", term=1), reason="enough"))
     desk.agent.feed(m.StandBy(boot="coord", term=1))
     assert desk.agent.board.phase is Phase.IDLE
+
+
+def test_what_cannot_be_used_is_logged_once_a_change(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    def told(pools: dict[str, Pool]) -> list[str]:
+        caplog.clear()
+        with caplog.at_level("WARNING", "edged"):
+            desk.link.events.put(stock_of(Listing(pools=pools)))
+            desk.turn()
+        return [record.getMessage() for record in caplog.records]
+
+    gone, half = Pool(error="/data/mnist: no such folder"), Pool(error="/data/mnist: 3 bytes are missing")
+    assert told({"mnist": gone}) == ["pool mnist cannot be used: /data/mnist: no such folder"]
+    assert told({"mnist": gone}) == []
+    assert told({"mnist": half}) == ["pool mnist cannot be used: /data/mnist: 3 bytes are missing"]
+    assert told({"mnist": Pool(Info(9, "print"), ("mnist",))}) == []
+    assert told({"mnist": gone}) == ["pool mnist cannot be used: /data/mnist: no such folder"]

@@ -74,3 +74,23 @@ def test_a_pool_that_no_task_can_read_is_shown_and_not_offered() -> None:
     assert "pma" in stock.can.regimes
     assert stock.offer["pools"]["bad"].error == "/nowhere: no such folder"
     assert stock.offer["pools"]["good"].tasks == ("digits",)
+
+
+@pytest.mark.parametrize(
+    ("pool", "words"),
+    [
+        (Pool(error="/nowhere: no such folder"), "cannot be used: /nowhere: no such folder"),
+        (
+            Pool(Info(9, "print"), ("a",), "b: /data: truncated"),
+            "serves a alone: b: /data: truncated",
+        ),
+        (Pool(Info(9, "print"), ("a",)), None),
+    ],
+)
+def test_the_log_is_told_which_pool_cannot_be_used_and_why(pool: Pool, words: str | None) -> None:
+    assert stock_of(Listing(pools={"mnist": pool})).troubles.get("pool mnist") == words
+
+
+def test_the_log_is_told_which_task_cannot_be_used_and_why() -> None:
+    troubles = stock_of(Listing(task_errors={"own": "own.py: no such library"})).troubles
+    assert troubles == {"task own": "cannot be used: own.py: no such library"}

@@ -20,13 +20,16 @@ def test_the_shipped_pool_needs_no_files() -> None:
 
 def test_a_bad_pool_carries_its_error_and_the_others_stay(tmp_path: Path) -> None:
     (tmp_path / "strange").mkdir()
+    (tmp_path / "strange" / "notes").write_text("x")
+    (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("x")
     (tmp_path / "half").mkdir()
     (tmp_path / "half" / "t10k-images-idx3-ubyte").write_bytes(b"")
-    paths = {name: str(tmp_path / name) for name in ("strange", "file", "half", "gone")}
+    paths = {name: str(tmp_path / name) for name in ("strange", "empty", "file", "half", "gone")}
     found = pools.inventory({**paths, "digits": "builtin"}, folders=()).pools
     assert found["digits"].error == ""
     assert "no task knows this data" in found["strange"].error
+    assert found["empty"].error == f"{tmp_path / 'empty'}: the folder is empty"
     assert "is a file" in found["file"].error
     assert "no such folder" in found["gone"].error
     assert "t10k-labels-idx1-ubyte[.gz] is missing" in found["half"].error
