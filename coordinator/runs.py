@@ -204,6 +204,7 @@ class Runs:
         row: dict[str, Any] = {"run": beginning.run, "from_round": 1, "who": beginning.who, "what": "start"}
         server.execution.keep(Row(beginning.run, "control", row))
         server.tell("begun", {"run": beginning.run, "settings": msgspec.to_builtins(settings)})
+        server.tell("control", row)
         if found.pool_error and settings.evaluate:
             server.note(ev.Note("-", "unevaluated_runs", f"run {beginning.run}: {found.pool_error}"))
         server.feed(prepared)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.broker import Broker, BrokerKind, find_mosquitto, free_port
+from tests.servers.browser import Browser, find_chromium
 from tests.servers.influx import Influx, find_influxd
 
 StartBroker = Callable[..., Broker]
@@ -55,6 +56,18 @@ def start_influx(tmp_path: Path) -> Iterator[StartInflux]:
     yield start
     for influx in started:
         influx.kill()
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Browser]:
+    """Chromium with one empty tab."""
+    if find_chromium() is None:
+        pytest.skip("chromium is not installed")
+    folder = tmp_path / "browser"
+    folder.mkdir()
+    made = Browser(folder)
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

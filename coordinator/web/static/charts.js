@@ -64,7 +64,11 @@ function watts() {
         if (slot >= 0 && slot < 120 && track.watts[k] !== null) y[slot] = tracks.length > 1 ? (y[slot] ?? 0) + track.watts[k] : track.watts[k];
       });
     }
-    for (let slot = 1; slot < 120; slot += 1) if (y[slot] === null && y[slot - 1] !== null && slot < 119) y[slot] = y[slot - 1];
+    // Telemetry comes once a second, not on the second; after five silent ones a board draws nothing known.
+    for (let slot = 1, gap = 0; slot < 120; slot += 1) {
+      gap = y[slot] === null ? gap + 1 : 0;
+      if (gap && gap <= 5 && y[slot - 1] !== null) y[slot] = y[slot - 1];
+    }
     return { name: plain(name), x: seconds, y, stackgroup: "all", mode: "lines", line: { width: 0.5, color: colour(i) }, hoveron: "points" };
   }
   const bases = [...new Set([...state.watts.values()].map((power) => power.basis || "unknown"))].sort();
@@ -88,7 +92,7 @@ const costs = () => byBoard("chart-costs", (cell) => cell.cost, "c", { without: 
 function perSample() {
   const dash = (name) => (["measured", "calibrated"].includes(state.cells.get(name)?.get(state.rounds.at(-1)?.round)?.basis) ? "solid" : "dot");
   byBoard("chart-per-sample", (cell) => (cell.joules !== null && cell.joules !== undefined && cell.samples ? cell.joules / cell.samples : null),
-    "J/sample (dotted: not from a sensor)", { dash, without: "no joules are known" });
+    "J/sample", { dash, without: "no joules are known" });
 }
 
 function makespan() {

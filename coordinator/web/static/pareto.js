@@ -25,10 +25,11 @@ export function pareto() {
   if (!known.length) return empty("chart-pareto", advice.lacks || "no joules are known");
   const range = (of) => ({ type: "data", symmetric: false, array: known.map((p) => of(p).high - of(p).middle), arrayminus: known.map((p) => of(p).middle - of(p).low), thickness: 1, color: theme().quiet });
   const [present, ...others] = known;
+  const named = new Set([present.setting.label, advice.best === null ? "" : advice.predictions[advice.best].setting.label]);
   const dots = (name, rows, look) => ({
     name, x: rows.map((p) => p.makespan_seconds.middle), y: rows.map((p) => p.joules.middle), mode: "markers+text", textposition: "top center",
-    text: rows.map((p) => plain(p.setting.label ?? p.setting.policy)), marker: look, textfont: { size: 10 },
-    hovertext: rows.map((p) => plain(`${p.setting.label ?? ""}: ${duration(p.makespan_seconds.middle)}, ${figure(p.joules.middle)} J`)), hoverinfo: "text",
+    text: rows.map((p) => (named.has(p.setting.label) ? plain(p.setting.label) : "")), marker: look, textfont: { size: 10 },
+    hovertext: rows.map((p) => plain(`${p.setting.label}: ${duration(p.makespan_seconds.middle)}, ${figure(p.joules.middle)} J`)), hoverinfo: "text",
   });
   const traces = [
     { name: "the least joules for each makespan", x: advice.front.map((p) => p[0]), y: advice.front.map((p) => p[1]), mode: "lines", line: { color: colour(7), dash: "dot" } },

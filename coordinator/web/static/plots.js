@@ -25,7 +25,7 @@ export function show(id, traces, layout) {
   const whole = {
     ...layout, xaxis: axis(layout.xaxis), yaxis: axis(layout.yaxis), paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { color: ink, size: 11 }, margin: { l: 10, r: 10, t: 8, b: 10 }, uirevision: "kept", hovermode: "closest",
-    legend: { orientation: "h", y: -0.22, font: { size: 10 } }, showlegend: layout.showlegend ?? true,
+    legend: { orientation: "h", y: -0.32, font: { size: 10 } }, showlegend: layout.showlegend ?? true,
   };
   if (layout.yaxis2) whole.yaxis2 = axis(layout.yaxis2);
   window.Plotly.react(place, traces, whole, { displayModeBar: false, responsive: true });

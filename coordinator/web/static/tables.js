@@ -10,6 +10,7 @@ export function draw() {
   facts();
   alerts();
   boards();
+  announce();
 }
 
 function headline() {
@@ -25,6 +26,18 @@ function headline() {
   const broken = state.connected ? state.behind : "the connection to the coordinator is lost; trying again";
   set(document.getElementById("stream"), broken);
   document.title = run ? `${run.run} ${fleet.round}/${fleet.rounds} · edged` : "edged";
+}
+
+let announced = { round: 0, at: 0 };
+
+// For who does not see the page: a finished round in a sentence, not more often than can be listened to.
+function announce() {
+  const last = state.rounds.at(-1);
+  const now = Date.now();
+  if (!last || last.round === announced.round || now - announced.at < 15000) return;
+  announced = { round: last.round, at: now };
+  const joules = joulesByBasis(last.joules_by_basis, last.joules_unknown_of);
+  set(document.getElementById("announce"), `round ${last.round} is over: makespan ${duration(last.makespan_seconds)}, ${joules}`);
 }
 
 function facts() {

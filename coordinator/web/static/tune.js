@@ -19,7 +19,7 @@ export function follow() {
   slider.disabled = present === null || present === undefined || !state.status.run || state.fleet.phase === "done";
   if (present !== slider.dataset.present && String(present) !== slider.dataset.present) {
     slider.dataset.present = String(present);
-    if (document.activeElement !== slider && !slider.disabled) slider.value = present;
+    if (document.activeElement !== slider && Number.isFinite(present)) slider.value = present;
     preview();
   }
   show();
@@ -45,7 +45,7 @@ export function preview() {
 
 function words(found) {
   if (!found.used) return `policy ${state.fleet.policy} does not use weights`;
-  const parts = [found.reason];
+  const parts = [found.text];
   if (found.joules_reason) parts.push(`joules: ${found.joules_reason}`);
   if (found.seconds && found.present_seconds && found.changed) {
     const time = 100 * (found.seconds / found.present_seconds - 1);
@@ -53,7 +53,7 @@ function words(found) {
     const signed = (value) => `${value >= 0 ? "+" : "−"}${Math.abs(value).toFixed(1)} %`;
     parts.unshift(`makespan ${signed(time)}${energy === null ? "" : `, joules ${signed(energy)}`}`);
   } else if (!found.changed) parts.unshift("shares would stay as they are");
-  return [...parts, ...found.notes].join("; ");
+  return [...parts, ...found.notes].filter(Boolean).join("; ");
 }
 
 function clear(text) {

@@ -1,0 +1,221 @@
+"""The live page in Debian's Chromium: it paints at once, follows, tunes, keeps hostile words as words.
+
+Pictures go to out/pictures, for people; nothing is compared with them.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from coordinator.store import Row
+from coordinator.web.series import MOST_ROUNDS
+from edged.controls import RunSettings
+from edged.messages import Birth, EnergyChannel, encode
+from tests.coordinator.telemetry.takers import board_row, round_row
+from tests.coordinator.web.paged import Paged
+from tests.servers.browser import Browser
+
+pytestmark = [pytest.mark.server, pytest.mark.slow]
+
+PICTURES = Path(__file__).resolve().parents[2] / "out" / "pictures"
+HOSTILE = "<img src=x onerror=alert(1)><b>bold</b>\"'><script>alert(2)</script>"
+BOARDS = [f"board{n:02d}" for n in range(11)]
+
+
+@pytest.fixture
+def paged(tmp_path: Path) -> Iterator[Paged]:
+    made = Paged(tmp_path)
+    yield made
+    made.close()
+
+
+def in_page(paged: Paged, scenario: Callable[[], None]) -> None:
+    """The coordinator's loop goes on while the browser is at work."""
+    paged.aside(scenario)
+
+
+def filled(paged: Paged, rounds: int) -> None:
+    """A run of eleven boards in the store, as the coordinator's own page loads it."""
+    paged.host.close()
+    store = paged.hall.server.store
+    settings = RunSettings("digits", "digits", 200, rounds, batch=10, learning_rate=0.1, name="long")
+    store.add_run("long", settings, "h")
+    for number in range(1, rounds + 1):
+        rows = [round_row(number, run="long", shares=dict.fromkeys(BOARDS, 100))]
+        boards = [board_row(board, number, run="long", seconds=2.0 + i) for i, board in enumerate(BOARDS)]
+        store.save(
+            [
+                *(Row("long", "board_round", row) for row in boards),
+                *(Row("long", "round", row) for row in rows),
+            ]
+        )
+    store.end_run("long", "over", True)
+    from coordinator import watching
+
+    host = watching.live_page(paged.hall.server)
+    assert host is not None
+    paged.host = host
+    paged.port = int(host.url.rstrip("/").rpartition(":")[2])
+
+
+def shot(browser: Browser, name: str) -> None:
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    browser.picture(PICTURES / f"{name}.png")
+
+
+def drawn(browser: Browser) -> None:
+    browser.until("document.querySelectorAll('.chart[data-drawn] svg').length >= 3")
+
+
+def test_a_running_fleet_is_followed_and_its_weight_tuned_by_keyboard(paged: Paged, browser: Browser) -> None:
+    paged.run(rounds=5000)
+    paged.hall.until(lambda: len(paged.hall.rows("round")) >= 3)
+    for board in ("b0", "b1", "b2"):
+        paged.power(board, 4.0)
+
+    def scenario() -> None:
+        browser.look()
+        browser.open(paged.host.url)
+        drawn(browser)
+        first = browser.text("#headline")
+        assert first.startswith("run r1: ")
+        browser.until(f"document.querySelector('#headline').textContent !== {first!r}")
+        assert browser.text("#board-table tbody tr th") == "b0"
+        browser.value("document.getElementById('w-e').focus()")
+        for _ in range(8):
+            browser.key("ArrowRight", 39)
+        assert browser.text("#w-e-value") == "0.40"
+        assert "0.40" in browser.value("document.getElementById('w-e').getAttribute('aria-valuetext')")
+        browser.until("/makespan|shares would stay/.test(document.querySelector('#would-text').textContent)")
+        assert browser.text("#would-seconds") not in ("", "?")
+        browser.until("!document.getElementById('apply').disabled")
+        shot(browser, "page-light")
+        browser.value("document.getElementById('apply').focus()")
+        browser.value("document.activeElement.click()")
+        browser.until("document.querySelector('#would-text').textContent.includes('from round')")
+        browser.until(
+            "[...document.querySelectorAll('#facts small')].some((s) => s.textContent.includes('w_e 0.4'))"
+        )
+        browser.look(dark=True)
+        drawn(browser)
+        browser.until("getComputedStyle(document.body).backgroundColor === 'rgb(20, 23, 27)'")
+        shot(browser, "page-dark")
+        browser.look(width=390, height=800)
+        browser.until("document.documentElement.scrollWidth <= 392")  # nothing to scroll sideways for
+        shot(browser, "page-narrow")
+
+    in_page(paged, scenario)
+    control = paged.hall.server.rounds.state.control  # type: ignore[union-attr]
+    assert (control.w_e, control.w_t) == (0.4, 0.6)
+    assert browser.console == []
+
+
+def test_hostile_names_and_texts_stay_words(paged: Paged, browser: Browser) -> None:
+    paged.run(rounds=3)
+    paged.finished()
+    birth = Birth("evil", "boot-evil", 1, "up", host=HOSTILE, model=HOSTILE, tasks={HOSTILE: "h"})
+    birth = structs.replace(birth, channels=(EnergyChannel(HOSTILE, HOSTILE, HOSTILE, headline=True),))
+    topics, link = paged.hall.server.topics, paged.hall.operator
+    link.publish(topics.of("birth", board="evil"), encode(birth), retain=True)
+    link.publish(topics.of("state", board="evil"), b'{"board": "' + HOSTILE.encode() + b'"}')
+    paged.hall.turn()
+    paged.hall.server.runs.failure = HOSTILE
+    paged.hall.turn()
+    # A board's id cannot be hostile over MQTT; the page must not rely on that.
+    row = round_row(4, run="r1", longest=HOSTILE, reason=HOSTILE, compute_joules_by_basis={HOSTILE: 3.0})
+    paged.hall.server.tell(
+        "board_round", board_row(HOSTILE, 4, basis=HOSTILE, joules=None, joules_reason=HOSTILE)
+    )
+    paged.hall.server.tell("round", {**row, "shares": {HOSTILE: 100}, "joules_unknown_of": [HOSTILE]})
+
+    def scenario() -> None:
+        browser.look()
+        browser.open(paged.host.url)
+        drawn(browser)
+        browser.until("document.body.textContent.includes('onerror=alert(1)')")
+        browser.until(
+            "[...document.querySelectorAll('#board-table th')].some((th) => th.textContent === 'evil')"
+        )
+        browser.until("document.querySelector('#chart-shares')?.textContent.includes('<img')")
+        assert browser.value("document.querySelectorAll('main img, main script').length") == 0
+        assert browser.value("document.querySelectorAll('main b').length") == 0
+        assert HOSTILE[:40] in browser.text("#alert-list")
+        shot(browser, "page-hostile")
+
+    in_page(paged, scenario)
+    assert browser.dialogs == []
+    assert browser.console == []
+
+
+def test_eleven_boards_and_a_thousand_rounds_are_painted_at_once(paged: Paged, browser: Browser) -> None:
+    filled(paged, MOST_ROUNDS)
+
+    def scenario() -> None:
+        browser.look()
+        browser.open(paged.host.url)
+        drawn(browser)
+        timing = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+        paint: float = browser.value(timing)
+        (PICTURES / "first-paint.txt").write_text(
+            f"{paint:.0f} ms to the first paint, 11 boards, 1,000 rounds\n"
+        )
+        size: int = browser.value("fetch('api/rounds').then((a) => a.text()).then((text) => text.length)")
+        assert size < 8_000_000
+        rounds = browser.value(
+            "fetch('api/rounds').then((a) => a.json()).then((found) => found.rounds.length)"
+        )
+        assert rounds == MOST_ROUNDS
+        # The bound is 1,000 ms on an idle machine; this only tells a page that waits for its data or charts.
+        assert paint < 10_000
+        first = (
+            "performance.getEntriesByType('resource').find((one) => one.name.includes('plotly')).responseEnd"
+        )
+        assert paint < browser.value(first), "nothing is waited for before something is shown"
+        shot(browser, "page-long")
+
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    in_page(paged, scenario)
+
+
+def test_ten_thousand_events_leave_the_tab_as_large_as_before(paged: Paged, browser: Browser) -> None:
+    filled(paged, 300)
+    hub = paged.host.hub
+    loop = paged.until(lambda: hub._loop)
+    number = iter(range(301, 10**6))
+
+    def burst(events: int) -> None:
+        before = int(browser.value("document.body.dataset.events ?? '0'"))
+        watts = {b: {"watts": 3.0, "joules": 1.0, "basis": "measured", "throttled": []} for b in BOARDS}
+        for k in range(events):
+            if k % 10:
+                message: tuple[str, Any] = ("watts", watts)
+            else:
+                row = round_row(next(number), run="long")
+                cells = {b: board_row(b, row["round"]) for b in BOARDS}
+                by_basis = {"joules_by_basis": row["compute_joules_by_basis"], "waiting_share": 0.1}
+                message = ("rows", {"round": {**row, **by_basis, "boards": cells}})
+            loop.call_soon_threadsafe(hub.publish, *message)
+            if k % 50 == 49:
+                done = before + k - 60
+                browser.until(f"Number(document.body.dataset.events) >= {done}")
+        browser.until(f"Number(document.body.dataset.events) >= {before + events}")
+
+    def scenario() -> None:
+        browser.look()
+        browser.open(paged.host.url)
+        drawn(browser)
+        burst(7500)  # past every bound of the page: 300 + 750 rounds, 300 watts a board
+        before = browser.heap_bytes()
+        burst(10_000)
+        after = browser.heap_bytes()
+        text = f"{before:,} bytes, {after:,} after 10,000 further events\n"
+        (PICTURES / "heap.txt").write_text(text)
+        assert after < before * 1.15 + 1_000_000, text
+        assert hub.dropped_readers == 0
+
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    in_page(paged, scenario)
+    assert browser.console == []
