@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from coordinator import allocation, views
+from coordinator import allocation, brevity, views
 from coordinator import events as ev
 from coordinator.controller import Weights
 from coordinator.controller.policies import find
@@ -32,7 +32,8 @@ class RefusalError(ValueError):
 def answer(server: "Server", request: Request) -> Reply:
     """The reply to a request, whatever it is; the change is under way when this returns."""
     try:
-        return structs.replace(_answer(server, request), id=request.id)
+        whole = structs.replace(_answer(server, request), id=request.id)
+        return brevity.reply(whole, _most(server))
     except (RefusalError, RunError) as error:
         return Reply(request.id, False, str(error))
     except Exception as error:
@@ -62,15 +63,19 @@ def _answer(server: "Server", request: Request) -> Reply:
         case ask.GetStatus():
             return _yes("", data=views.status(server))
         case ask.GetBoards():
-            return _yes("", boards=server.boards.rows())
+            return _yes("", data=brevity.rows("boards", server.boards.rows(), _most(server)))
         case ask.GetRounds():
             return _rounds(server, do)
         case ask.GetRuns():
-            return _yes("", runs=server.store.history.runs())
+            return _yes("", data=brevity.rows("runs", server.store.history.runs(), _most(server)))
 
 
 def _yes(text: str, from_round: int | None = None, data: dict[str, Any] | None = None, **more: Any) -> Reply:
     return Reply("-", True, text, from_round, data={**(data or {}), **more})
+
+
+def _most(server: "Server") -> int:
+    return brevity.most_bytes(server.link.max_packet_bytes)
 
 
 def _present(server: "Server") -> Rounds:
@@ -199,4 +204,6 @@ def _rounds(server: "Server", do: ask.GetRounds) -> Reply:
         raise RefusalError("the store has no run yet")
     if not history.known(run):
         raise RefusalError(f"the store has no run {run}; `edged-coordinator runs` lists them")
-    return _yes("", data=views.rounds(history, run, min(do.last, views.MOST_ROUNDS)))
+    last = min(do.last, views.MOST_ROUNDS)
+    told = views.newest if do.brief else views.rounds
+    return _yes("", data=brevity.rounds(lambda n: told(history, run, n), last, _most(server)))

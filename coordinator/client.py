@@ -12,6 +12,7 @@ from queue import Empty
 from types import TracebackType
 from typing import TypeAlias
 
+from edged.codec import MAX_JSON_BYTES
 from edged.controls import Action, Reply, Request
 from edged.link import Down, Link, LinkConfig, Message, Refused, Stage, Up
 from edged.messages import FleetState, MessageError, decode, encode
@@ -171,6 +172,11 @@ class Client:
     def _reply(self, event: object, request: str) -> Reply | None:
         if not isinstance(event, Message) or event.topic != self._replies:
             return None
+        if len(event.payload) > MAX_JSON_BYTES:
+            raise NobodyAnswersError(
+                f"broker {self._place}: an answer of {len(event.payload):,} bytes came, more than the "
+                f"{MAX_JSON_BYTES:,} that are read: ask for less (rounds --last 5)"
+            )
         try:
             reply = decode(Reply, event.payload)
         except MessageError as error:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 MOST_ROUNDS: Final = 200
 DECISIONS: Final = 5
+MOST_CONTROLS: Final = 200
 
 
 def status(server: "Server") -> dict[str, Any]:
@@ -69,21 +70,44 @@ def status(server: "Server") -> dict[str, Any]:
             "drained": list(state.drained),
             "model": state.version,
         }
-        data["decisions"] = history.rows("decision", state.run, DECISIONS)
+        data["decisions"] = [_slim(row) for row in history.rows("decision", state.run, DECISIONS)]
         data["evaluation"] = next(iter(history.rows("evaluation", state.run, 1)), None)
     return data
 
 
 def rounds(history: History, run: str, last: int) -> dict[str, Any]:
-    """The last rounds of a run, with the boards' parts of them and the held-out figures beside."""
+    """The last rounds of a run, with the boards' parts of them and the held-out figures beside.
+
+    Only the newest decision has the memories that it was made of: they are long, and the others' are in it.
+    """
     rows = history.rows("round", run, last)
     first = rows[0]["round"] if rows else 0
+    decisions = [row for row in history.rows("decision", run) if row["round"] >= first]
     return {
         "run": run,
         "rounds": rows,
         "board_rounds": history.board_rounds(run, first),
         "closed": [row for row in history.rows("closed", run) if row["round"] >= first],
         "evaluations": [row for row in history.rows("evaluation", run) if row["round"] >= first],
-        "decisions": [row for row in history.rows("decision", run) if row["round"] >= first],
-        "controls": history.rows("control", run),
+        "decisions": [*(_slim(row) for row in decisions[:-1]), *decisions[-1:]],
+        "controls": history.rows("control", run, MOST_CONTROLS),
     }
+
+
+def newest(history: History, run: str, last: int) -> dict[str, Any]:
+    """The last rounds and their held-out figures, with the boards' parts of the newest one alone."""
+    rows = history.rows("round", run, last)
+    first, present = (rows[0]["round"], rows[-1]["round"]) if rows else (0, 0)
+    return {
+        "run": run,
+        "rounds": rows,
+        "board_rounds": history.board_rounds(run, present),
+        "closed": [],
+        "evaluations": [row for row in history.rows("evaluation", run) if row["round"] >= first],
+        "decisions": [],
+        "controls": [],
+    }
+
+
+def _slim(decision: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in decision.items() if key != "memories"}

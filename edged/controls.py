@@ -109,11 +109,12 @@ class GetBoards(Struct, frozen=True, tag_field="action", tag="boards"):
     """All boards that are known."""
 
 
-class GetRounds(Struct, frozen=True, tag_field="action", tag="rounds"):
-    """The last rounds of a run (None: of the present or newest)."""
+class GetRounds(Struct, frozen=True, omit_defaults=True, tag_field="action", tag="rounds"):
+    """The last rounds of a run (None: of the present or newest); `brief`: without decisions and parts."""
 
     run: Id | None = None
     last: Natural = 20
+    brief: bool = False
 
 
 class GetRuns(Struct, frozen=True, tag_field="action", tag="runs"):

@@ -50,8 +50,10 @@ def rounds(
             data = client.demand(GetRounds(run, last)).data
     if as_json:
         _show.json(data)
-    else:
-        show(data)
+        return
+    show(data)
+    if data.get("shortened"):
+        _show.progress(f"shortened: {data['shortened']}; --store reads all of them")
 
 
 @told
@@ -73,7 +75,10 @@ def runs(
             found = history.runs()
     else:
         with connected(context, config, broker, fleet) as client:
-            found = client.demand(GetRuns()).data["runs"]
+            answer = client.demand(GetRuns()).data
+            found = answer["runs"]
+            if answer.get("shortened"):
+                _show.progress(f"shortened: {answer['shortened']}; --store reads all of them")
     if as_json:
         _show.json(found)
         return

@@ -175,7 +175,7 @@ def submitted(client: Client, wanted: RunSettings, as_json: bool) -> Follower:
     else:
         typer.echo(reply.text)
     target = wanted.budget * wanted.rounds
-    return Follower(name, target, lambda last: client.demand(GetRounds(name, last)).data, as_json)
+    return Follower(name, target, lambda last: client.demand(GetRounds(name, last, brief=True)).data, as_json)
 
 
 def follow(client: Client, follower: Follower, detach: bool) -> None:
@@ -219,7 +219,7 @@ def in_the_foreground(context: typer.Context, config: Config, wanted: RunSetting
                     follower = Follower(
                         name,
                         wanted.budget * wanted.rounds,
-                        lambda last: views.rounds(server.store.history, name, last),
+                        lambda last: views.newest(server.store.history, name, last),
                         as_json,
                     )
                 follower.see(server.fleet_state())

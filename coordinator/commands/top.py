@@ -20,7 +20,7 @@ from coordinator.commands._surroundings import (
 from edged.controls import GetBoards, GetRounds, GetStatus
 
 Data = Mapping[str, Any]
-ROUNDS = 200
+ROUNDS = 60
 COLUMNS = ["board", "share", "done", "seconds", "joules", "wait", "cost", "basis", "watts", "phase"]
 SIDES = "<>>>>>><><"
 
@@ -54,8 +54,9 @@ def look(client: Client) -> dict[str, Any]:
     status = client.demand(GetStatus()).data
     boards = client.demand(GetBoards()).data["boards"]
     run = (status.get("run") or {}).get("run")
-    rounds = client.demand(GetRounds(run, ROUNDS)).data if run else {"rounds": [], "board_rounds": []}
-    return {"status": status, "boards": boards, **{key: rounds[key] for key in ("rounds", "board_rounds")}}
+    rounds = client.demand(GetRounds(run, ROUNDS, brief=True)).data if run else {}
+    shown = {key: rounds.get(key, []) for key in ("rounds", "board_rounds")}
+    return {"status": status, "boards": boards, **shown}
 
 
 def heading(seen: Data) -> Iterator[str]:
