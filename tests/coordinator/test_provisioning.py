@@ -35,7 +35,9 @@ def test_a_board_writes_its_own_words_and_reads_the_coordinators(kind: object) -
     name, sender = getattr(kind, "name"), getattr(kind, "sender")  # noqa: B009
     topic = example(name, "pi4")
     assert allowed(BOARD, "write", topic) is (sender == "board")
-    assert allowed(BOARD, "read", topic) is ((sender == "coordinator" and name != "reply") or name in ("birth", "echo"))
+    assert allowed(BOARD, "read", topic) is (
+        (sender == "coordinator" and name != "reply") or name in ("birth", "echo")
+    )
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,11 @@ def start_run(fleet: dict[str, Tree], rounds: int) -> None:
     coordinator.wait(lambda: coordinator.ask(f"{OPERATOR} run {options}", "pi").returncode == 0, "a start")
 
 
+def wait_over(coordinator: Tree, last: str) -> None:
+    says = f"{last}, done"
+    coordinator.wait(lambda: says in coordinator.show("edged-coordinator")["StatusText"], says, 240)
+
+
 def test_boards_with_passwords_of_their_own_train_together(fleet: dict[str, Tree]) -> None:
     """Rounds last longer than the watchdog's time; nobody is restarted."""
     coordinator = fleet["coordinator"]
@@ -60,9 +65,7 @@ def test_boards_with_passwords_of_their_own_train_together(fleet: dict[str, Tree
     board = fleet["slow"]
     board.wait(lambda: "training" in board.show("edged")["StatusText"], "a round")
     assert re.search(r"round 1 of \S+, 200 samples; .* W emulated", board.show("edged")["StatusText"])
-    coordinator.wait(
-        lambda: "no run" in coordinator.show("edged-coordinator")["StatusText"], "the end of the run", 240
-    )
+    wait_over(coordinator, "round 2 of 2")
     runs = coordinator.do(f"{OPERATOR} runs", "pi")
     assert "done" in runs
     assert all(fleet[name].show("edged")["NRestarts"] == "0" for name in BOARDS)
@@ -80,10 +83,7 @@ def test_a_child_that_the_kernel_kills_takes_the_agent_with_it_not(fleet: dict[s
     board.do(f"kill -KILL {pid}")
     board.wait(lambda: "out of memory?" in board.do("journalctl -u edged -n 20 -o cat"), "the journal")
     assert board.main() == agent
-    coordinator = fleet["coordinator"]
-    coordinator.wait(
-        lambda: "no run" in coordinator.show("edged-coordinator")["StatusText"], "the end of the run", 240
-    )
+    wait_over(fleet["coordinator"], "round 1 of 1")
 
 
 def test_a_board_cannot_speak_for_another(fleet: dict[str, Tree]) -> None:
