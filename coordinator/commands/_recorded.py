@@ -56,6 +56,8 @@ def looked_at(
     with connected(context, config, broker, fleet) as client:
         data = client.demand(GetRounds(run, TOLD_ROUNDS)).data
         runs = {row["run"]: row for row in client.demand(GetRuns()).data["runs"]}
+    if data["run"] not in runs:
+        raise CommandError(f"the coordinator lists too many runs to tell of {data['run']}: read its --store")
     return Recorded(
         runs[data["run"]],
         rounds=tuple(data["rounds"]),
