@@ -1,6 +1,16 @@
-"""`python -m coordinator` is `edged-coordinator`."""
+"""`edged-coordinator`, and `python -m coordinator`."""
 
-from coordinator.cli import main
+from edged import entry
+
+
+def main() -> None:
+    """The console script."""
+    entry.guard()
+    from coordinator import cli
+
+    entry.unguard()
+    cli.main()
+
 
 if __name__ == "__main__":
     main()

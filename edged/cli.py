@@ -4,12 +4,15 @@ Each of them imports what it needs when it runs, so that help is quick on a slow
 """
 
 import importlib
+import os
 import pkgutil
+import sys
 from typing import Annotated
 
 import typer
 
 from edged import __version__, commands
+from edged.commands import _exits
 
 
 def build() -> typer.Typer:
@@ -37,8 +40,17 @@ def build() -> typer.Typer:
 
 
 def main() -> None:
-    """The console script."""
-    build()()
+    """Run the command line. A fault is one line and status 70, with EDGED_TRACEBACK=1 its traceback."""
+    try:
+        build()()
+    except Exception as error:
+        if os.environ.get("EDGED_TRACEBACK"):
+            raise
+        told = f"{type(error).__name__}: {error} (EDGED_TRACEBACK=1 shows where)"
+        sys.stderr.write(f"edged: a fault of edged: {told}\n")
+        # What could not be written is still buffered, and must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(_exits.FAULT)
 
 
 def version(

@@ -72,6 +72,7 @@ def serve(settings: Settings, runtime: Runtime) -> int:
     queue: SimpleQueue[object] = SimpleQueue()
     activity = Activity()
     plan, energy = plan_of(settings), dict(settings.energy.probes)
+    heed_signals(plan, queue)
     me = identity.identify()
     voice = Voice(Topics(plan.fleet), plan.board, me)
     if settings.emulate.board:
@@ -101,6 +102,16 @@ def serve(settings: Settings, runtime: Runtime) -> int:
         address=lambda: identity.address_towards(settings.broker.host, settings.broker.port),
     )
     agent = Agent(plan, boot=me.boot, link=link, hands=hands, notify=Notify())
+    log.info("board %s of fleet %s, broker %s:%d", plan.board, plan.fleet, link.config.host, link.config.port)
+    take_stock(plan.pools, plan.folders, queue)
+    agent.run()
+    meter.close()
+    return 0
+
+
+def heed_signals(plan: Plan, queue: SimpleQueue[object]) -> None:
+    """Have signals put on the queue what they ask for. Early: a search for sensors takes seconds, and an end
+    that is asked for meanwhile comes first out of the queue."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         queue.put(Stop(signal.Signals(number).name))
@@ -112,11 +123,6 @@ def serve(settings: Settings, runtime: Runtime) -> int:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGHUP, look_again)
-    log.info("board %s of fleet %s, broker %s:%d", plan.board, plan.fleet, link.config.host, link.config.port)
-    take_stock(plan.pools, plan.folders, queue)
-    agent.run()
-    meter.close()
-    return 0
 
 
 def plan_of(settings: Settings) -> Plan:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -105,7 +106,7 @@ def torch_version() -> str | None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prints the inventory as JSON; 2 where the request is not one."""
+    """Prints the inventory as JSON; 2 where the request is not one, 1 where nobody listens any more."""
     text = arguments[0] if arguments else sys.stdin.read()
     try:
         request = msgspec.json.decode(text, type=Request)
@@ -115,7 +116,13 @@ def main(arguments: Sequence[str]) -> int:
     # A user's task that prints must not spoil the JSON.
     with contextlib.redirect_stdout(sys.stderr):
         listing = inventory(request.pools, [Path(folder) for folder in request.folders])
-    sys.stdout.write(msgspec.json.encode(listing).decode() + "\n")
+    try:
+        sys.stdout.write(msgspec.json.encode(listing).decode() + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     return 0
 
 

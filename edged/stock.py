@@ -5,6 +5,7 @@ The agent imports none of it. One bad task or pool is an error of its own, never
 
 from __future__ import annotations
 
+import atexit
 import json
 import subprocess
 import sys
@@ -98,16 +99,27 @@ def listing_of(pools: Mapping[str, str], folders: tuple[str, ...]) -> Listing:
     """The inventory by a child; where there is none, a Listing whose one task error says why."""
     request = json.dumps({"pools": dict(pools), "folders": list(folders)})
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "edged.pools"],
-            input=request.encode(),
-            stdout=subprocess.PIPE,
-            timeout=STOCK_SECONDS,
-            check=False,
-        )
-        if done.returncode == 0:
-            return msgspec.json.decode(done.stdout, type=Listing)
-        fault = f"exit code {done.returncode}; its words are in this board's log"
+        code, answer = _asked(request.encode())
+        if code == 0:
+            return msgspec.json.decode(answer, type=Listing)
+        fault = f"exit code {code}; its words are in this board's log"
     except (OSError, subprocess.TimeoutExpired, msgspec.DecodeError) as error:
         fault = str(error)
     return Listing(task_errors={"inventory": f"tasks and pools cannot be listed: {fault}"})
+
+
+def _asked(request: bytes) -> tuple[int, bytes]:
+    """The child's exit code and answer. Ctrl-C is the agent's to answer, with whom the child ends."""
+    command = [sys.executable, "-m", "edged.pools"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as child:
+        atexit.register(child.kill)
+        try:
+            answer, _ = child.communicate(request, timeout=STOCK_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            raise
+        finally:
+            atexit.unregister(child.kill)
+    return child.returncode, answer

@@ -46,11 +46,9 @@ def run(
 
     Example: edged run --board pi4 --broker 192.0.2.1 --pool mnist=/data/mnist
     """
-    import os
-    import sys
-
     import msgspec
 
+    from edged import entry
     from edged.config import EXIT_CONFIG, ConfigError, broker_of, load, pool_of
 
     flags: dict[str, dict[str, Any]] = {
@@ -77,5 +75,4 @@ def run(
     if as_json:
         typer.echo(text)
         return
-    sys.stdout.flush()
-    os.execv(sys.executable, [sys.executable, "-m", "edged.daemon", text])
+    entry.hand_over("edged.daemon", text)
