@@ -41,6 +41,10 @@ class Herald:
                 self._words[key] = encode(structs.replace(self._latest, link=link, waiting=()))
             return self._words[key]
 
+    def begin(self, state: FleetState) -> None:
+        """What the first connection announces; before the link is started."""
+        self._latest = state
+
     def change(self) -> None:
         """The state is another one now."""
         self._changed = True

@@ -112,6 +112,7 @@ class Server:
     def start(self) -> None:
         """Take up an unfinished run and connect, in the background."""
         self.runs.resume()
+        self.herald.begin(self.fleet_state())
         for name in SUBSCRIPTIONS:
             self.link.subscribe(self.topics.filter(name), 0 if name == "power" else 1)
         self.link.start()

@@ -129,16 +129,16 @@ def serve(config: Config, *, follow: Follow | None = None, notify: Notify | None
     return 0
 
 
-def follow_run(server: Server, settings: RunSettings, who: str, on_step: Callable[[], None]) -> str:
+def follow_run(server: Server, settings: RunSettings, who: str, on_step: Callable[[str], None]) -> str:
     """Submit a run and serve until it is over and measured; returns the run's name.
 
-    `on_step` is called at least twice a second; what it raises (KeyboardInterrupt, too) passes through, the
-    run then goes on at the next start. Raises RunError.
+    `on_step` gets the name at least twice a second; what it raises (KeyboardInterrupt, too) passes through,
+    the run then goes on at the next start. Raises RunError.
     """
     run = server.runs.start(settings, who)
     while not server.idle and not server.deposed:
         server.step(STEP_SECONDS)
-        on_step()
+        on_step(run)
     return run
 
 

@@ -17,16 +17,19 @@ Fetch = Callable[[int], Data]
 """fetch(last): the run's last rounds as `views.rounds` gives them."""
 MOST_AT_ONCE = 200
 TOLD_PHASES = ("preparing", "gathering", "paused")
+ELSEWHERE = 3
+"""So many states in a row without the run, and it is the coordinator's no more: one may be older than it."""
 
 
 class Follower:
     """`see` each state of the fleet; `done` once the run is over or could not begin."""
 
-    def __init__(self, run: str, target: int, fetch: Fetch, as_json: bool) -> None:
+    def __init__(self, run: str, target: int, fetch: Fetch, as_json: bool, evaluated: bool = True) -> None:
         self.run, self.done, self.reason, self.accepted = run, False, "", 0
-        self._target, self._fetch, self._json = target, fetch, as_json
-        self._round = 0
+        self._target, self._fetch, self._json, self._evaluated = target, fetch, as_json, evaluated
+        self._round = self._elsewhere = 0
         self._told = ""
+        self._gone: set[str] = set()
 
     @property
     def complete(self) -> bool:
@@ -35,10 +38,14 @@ class Follower:
 
     def see(self, state: FleetState) -> None:
         """Tell what is new in it."""
-        if state.run != self.run:
-            if self.run in state.reason and state.phase == "idle":
-                self.done, self.reason = True, state.reason
+        # A coordinator's will is as old as its connection, and may know nothing of the run.
+        self.presence("the coordinator", state.link == "up")
+        if state.link != "up":
             return
+        if state.run != self.run:
+            self._miss(state)
+            return
+        self._elsewhere = 0
         newest = int(state.last.get("round", 0)) if state.last.get("run") == self.run else 0
         if newest > self._round:
             for row in self._fetch(min(MOST_AT_ONCE, newest - self._round))["rounds"]:
@@ -46,10 +53,28 @@ class Follower:
                     self._tell_round(row, state.rounds)
         if state.phase == "done":
             self.done, self.reason = True, state.reason
-        elif state.link != "up":
-            self._say("the coordinator is gone; the run goes on when it is back")
         elif state.phase in TOLD_PHASES:
             self._say(f"{state.phase}: {state.reason}" if state.reason else state.phase)
+
+    def presence(self, who: str, there: bool) -> None:
+        """Say that the coordinator or the broker is gone, and that it is back."""
+        if there and who in self._gone:
+            self._gone.discard(who)
+            self._say(f"{who} is back")
+        elif not there and who not in self._gone:
+            self._gone.add(who)
+            self._say(f"{who} is gone; the run goes on when it is back")
+
+    def measured(self) -> bool:
+        """True when no held-out figures are to come for the last round."""
+        if not (self._evaluated and self._round):
+            return True
+        return any(row["round"] == self._round for row in self._fetch(1)["evaluations"])
+
+    def farewell(self) -> str:
+        """What becomes of the run when nobody follows it."""
+        when = " when the coordinator is back" if self._gone else ""
+        return f"run {self.run} goes on{when}; `edged-coordinator stop` ends it"
 
     def end(self) -> None:
         """The last word: held-out figures and how it ended."""
@@ -75,6 +100,19 @@ class Follower:
                 f"{_show.percent(held_out.get('accuracy'))}, loss {_show.figure(held_out.get('loss'))}"
             )
         typer.echo(f"run {self.run}: {self.reason}")
+
+    def _miss(self, state: FleetState) -> None:
+        if state.reason.startswith(f"run {self.run} could not begin"):
+            self.done, self.reason = True, state.reason
+            return
+        self._elsewhere += 1
+        if self._elsewhere >= ELSEWHERE:
+            present = f"has run {state.run}" if state.run else "has no run"
+            self.done = True
+            self.reason = (
+                f"run {self.run} is not the coordinator's any more, it {present}; "
+                "`edged-coordinator runs` says whether it began and how it ended"
+            )
 
     def _tell_round(self, row: Data, of: int) -> None:
         self._round, self.accepted = row["round"], row["accepted_in_all"]

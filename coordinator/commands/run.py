@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -10,7 +11,7 @@ from msgspec import ValidationError, structs
 
 from coordinator.client import Client, NobodyAnswersError, NoBrokerError, who
 from coordinator.commands import _show, exits
-from coordinator.commands._follow import Follower
+from coordinator.commands._follow import Fetch, Follower
 from coordinator.commands._surroundings import (
     BrokerOption,
     ConfigOption,
@@ -24,13 +25,14 @@ from coordinator.commands._surroundings import (
 )
 from coordinator.commands.exits import CommandError
 from coordinator.config import Config
-from edged.controls import GetRounds, RunSettings, Start
+from edged.controls import GetRounds, GetStatus, RunSettings, Start
 
 if TYPE_CHECKING:
     from coordinator.controller import Weights
     from coordinator.server import Server
 
 ACCOUNT_SECONDS = 3.0
+MEASURE_SECONDS = 60.0
 LEARNING, FLEET, PLACE = "Learning set-up", "Boards and deadlines", "Where"
 
 
@@ -175,7 +177,8 @@ def submitted(client: Client, wanted: RunSettings, as_json: bool) -> Follower:
     else:
         typer.echo(reply.text)
     target = wanted.budget * wanted.rounds
-    return Follower(name, target, lambda last: client.demand(GetRounds(name, last, brief=True)).data, as_json)
+    fetch: Fetch = lambda last: client.demand(GetRounds(name, last, brief=True)).data  # noqa: E731
+    return Follower(name, target, fetch, as_json, wanted.evaluate)
 
 
 def follow(client: Client, follower: Follower, detach: bool) -> None:
@@ -184,12 +187,28 @@ def follow(client: Client, follower: Follower, detach: bool) -> None:
         return
     try:
         while not follower.done:
-            if client.wait(1.0) and client.fleet is not None:
+            told = client.wait(1.0)
+            follower.presence(f"the broker at {client.place}", client.connected)
+            if told and client.connected and client.fleet is not None:
                 _see(follower, client)
     except KeyboardInterrupt:
-        _show.progress(f"\nrun {follower.run} goes on; `edged-coordinator stop` ends it")
+        _show.progress(f"\n{follower.farewell()}")
         raise typer.Exit(exits.INTERRUPTED) from None
+    _measured(follower, client)
     _ended(follower)
+
+
+def _measured(follower: Follower, client: Client) -> None:
+    """The last round is measured after the run is over: wait for its figures, a bounded time."""
+    until = time.monotonic() + MEASURE_SECONDS
+    told = False
+    while not follower.measured() and time.monotonic() < until:
+        if not client.demand(GetStatus()).data["evaluations_open"] and not follower.measured():
+            return
+        if not told:
+            _show.progress(f"waiting for the last held-out figures, {MEASURE_SECONDS:g} s at most")
+            told = True
+        client.wait(0.5)
 
 
 def _see(follower: Follower, client: Client) -> None:
@@ -211,16 +230,23 @@ def in_the_foreground(context: typer.Context, config: Config, wanted: RunSetting
     world, follower = outside(context), cast("Follower | None", None)
     try:
         with service.opened(config, trusted=True, make_link=world.make_link, tools=world.tools) as server:
+            if server.runs.active:
+                present = server.rounds.state.run if server.rounds else ""
+                raise CommandError(
+                    f"run {present} stands unfinished in {config.store_folder()}: `edged-coordinator serve` "
+                    "goes on with it, and `edged-coordinator stop` then ends it; or take another --store",
+                    exits.REFUSED,
+                )
 
-            def step() -> None:
+            def step(name: str) -> None:
                 nonlocal follower
                 if follower is None:
-                    name = server.runs.beginning or (server.rounds.state.run if server.rounds else "")
                     follower = Follower(
                         name,
                         wanted.budget * wanted.rounds,
                         lambda last: views.newest(server.store.history, name, last),
                         as_json,
+                        wanted.evaluate,
                     )
                 follower.see(server.fleet_state())
 
@@ -237,7 +263,7 @@ def in_the_foreground(context: typer.Context, config: Config, wanted: RunSetting
         raise CommandError(str(error), exits.REFUSED) from None
     except KeyboardInterrupt:
         run = f"run {follower.run}" if follower else "the run"
-        _show.progress(f"\n{run} stays in the store and goes on at the next start of a coordinator with it")
+        _show.progress(f"\n{run} stays in the store; `edged-coordinator serve` goes on with it")
         raise typer.Exit(exits.INTERRUPTED) from None
 
 

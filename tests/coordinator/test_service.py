@@ -109,7 +109,7 @@ def test_a_run_in_the_foreground_ends_with_its_run(broker: MemoryBroker, tmp_pat
         make_link=client_of(broker),
         follow=lambda what, row: rows.append(what),
     ) as server:
-        name = follow_run(server, settings, "me", lambda: None)
+        name = follow_run(server, settings, "me", lambda run: None)
         assert name.startswith("digits-")
         assert "could not begin" in describe(server)
     assert rows == ["failed"]

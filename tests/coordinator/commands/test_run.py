@@ -78,6 +78,15 @@ def test_a_run_that_cannot_be_prepared_says_why(desk: Desk) -> None:
     assert "task digits has no option broken" in done.complaint
 
 
+def test_after_another_run_one_that_cannot_be_prepared_says_why_too(desk: Desk) -> None:
+    desk.hall.add("a")
+    desk.hall.start(name="r0", rounds=1)
+    desk.hall.until(desk.hall.over)
+    done = desk.run(*ASKED, "--task-option", "broken=1")
+    assert done.status == exits.FAILED
+    assert "task digits has no option broken" in done.complaint
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -152,3 +161,14 @@ def test_in_the_foreground_a_run_that_cannot_begin_says_why(desk: Desk) -> None:
     assert done.status == exits.FAILED
     assert "task digits has no option broken" in done.complaint
     assert desk.run(*ASKED, "--policy", "best").status == exits.REFUSED
+
+
+def test_in_the_foreground_an_unfinished_run_of_the_store_has_a_way_out(desk: Desk) -> None:
+    desk.hall.add("a")
+    desk.hall.start(name="r0")
+    desk.hall.until(lambda: len(desk.hall.rows("round", "r0")) == 1)
+    desk.hall.server.close()
+    done = desk.run(*ASKED)
+    assert done.status == exits.REFUSED
+    assert "run r0 stands unfinished" in done.complaint
+    assert "`edged-coordinator serve` goes on with it" in done.complaint
