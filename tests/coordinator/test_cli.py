@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = sorted(str(command.callback.__name__) for command in app.registered_commands if command.callback)
 ASKED_FOR = (
     "serve run weights policy pause resume stop boards rounds runs status top doctor compare config demo "
-    "version telemetry simulate advise replay"
+    "version telemetry dashboards simulate advise replay"
 )
 
 

@@ -95,7 +95,7 @@ def test_a_running_fleet_is_followed_and_its_weight_tuned_by_keyboard(paged: Pag
         shot(browser, "page-light")
         browser.value("document.getElementById('apply').focus()")
         browser.value("document.activeElement.click()")
-        browser.until("document.querySelector('#would-text').textContent.includes('from round')")
+        browser.until("document.querySelector('#applied').textContent.includes('from round')")
         browser.until(
             "[...document.querySelectorAll('#facts small')].some((s) => s.textContent.includes('w_e 0.4'))"
         )

@@ -76,10 +76,10 @@ async function apply() {
   try {
     const answer = await fetch("api/weights", { method: "POST", headers: { "Content-Type": "application/json" }, body });
     const found = await answer.json();
-    at("would-text").textContent = answer.ok ? found.text : found.error;
+    at("applied").textContent = answer.ok ? found.text : `not changed: ${found.error}`;
     if (answer.ok) { state.fleet.w_e = found.w_e; state.fleet.w_t = found.w_t; at("w-e").dataset.present = String(found.w_e); }
   } catch {
-    at("would-text").textContent = "the coordinator does not answer";
+    at("applied").textContent = "not changed: the coordinator does not answer";
   }
   show();
 }
