@@ -58,7 +58,7 @@ def test_the_readmes_line_sets_a_board_up(board: Tree, said: str) -> None:
     assert (shown["ActiveState"], shown["UnitFileState"], shown["User"]) == ("active", "enabled", "edged")
     assert board.do("readlink /opt/edged/current").strip() == VERSIONS[0]
     assert board.do(f"readlink -f /proc/{board.main()}/exe").startswith("/usr/bin/python3")
-    assert "/home/pi" not in board.do(f"tr '\\0' '\\n' < /proc/{board.main()}/cmdline")
+    assert "/home/pi/.local" not in board.do(f"tr '\\0' '\\n' < /proc/{board.main()}/cmdline")
 
 
 def test_anybody_may_ask_for_the_status(board: Tree) -> None:
