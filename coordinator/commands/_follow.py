@@ -6,8 +6,6 @@ Where the state comes from (a coordinator over the broker, or one in this proces
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import typer
-
 from coordinator.commands import _show
 from coordinator.commands.rounds import joules_by_basis, shares
 from edged.messages import FleetState
@@ -95,11 +93,11 @@ class Follower:
             )
             return
         if held_out is not None:
-            typer.echo(
+            _show.line(
                 f"held out after round {held_out['round']}: accuracy "
                 f"{_show.percent(held_out.get('accuracy'))}, loss {_show.figure(held_out.get('loss'))}"
             )
-        typer.echo(f"run {self.run}: {self.reason}")
+        _show.line(f"run {self.run}: {self.reason}")
 
     def _miss(self, state: FleetState) -> None:
         if state.reason.startswith(f"run {self.run} could not begin"):
@@ -121,7 +119,7 @@ class Follower:
             return
         longest = f" ({row['longest']})" if row["longest"] else ""
         lost = row["ordered"] - row["accepted"]
-        typer.echo(
+        _show.line(
             f"round {row['round']}/{of}: makespan {_show.duration(row['makespan_seconds'])}{longest}, "
             f"compute {joules_by_basis(row)}, {shares(row)}"
             + (f", {lost:,} samples lost and dealt again" if lost else "")

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 import typer
 
+from coordinator.cleaning import visible, visible_json
+
 UNKNOWN = "?"
 """Shown where a figure is not known: never 0."""
 
@@ -18,12 +20,12 @@ Cell = str | int | float | None
 
 def json(value: Any) -> None:
     """One JSON document on standard output."""
-    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    typer.echo(visible_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
 
 
 def json_line(value: Any) -> None:
     """One JSON document on a line of its own, at once."""
-    typer.echo(msgspec.json.encode(value).decode())
+    typer.echo(visible_json(msgspec.json.encode(value).decode()))
     sys.stdout.flush()
 
 
@@ -34,7 +36,12 @@ def is_terminal() -> bool:
 
 def progress(text: str) -> None:
     """A line about what is going on, on standard error, so that standard output stays the answer."""
-    typer.echo(text, err=True)
+    line(text, err=True)
+
+
+def line(text: str, err: bool = False) -> None:
+    """One line for people. Whatever the text brings along, it stays one line and steers no terminal."""
+    typer.echo(visible(text), err=err)
 
 
 def figure(value: float | None, digits: int = 3) -> str:
@@ -88,19 +95,20 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], ri
 
         Console().print(rich_table(title, columns, cells, sides))
         return
-    for line in plain(title, columns, cells, sides):
-        typer.echo(line)
+    for text in plain(title, columns, cells, sides):
+        line(text)
 
 
 def plain(title: str, columns: Sequence[str], cells: Sequence[Sequence[str]], sides: str) -> list[str]:
     """The lines of a table without any control character; the last column is not padded."""
+    title, cells = visible(title), [[visible(cell) for cell in row] for row in cells]
     widths = [max(len(row[i]) for row in [columns, *cells]) for i in range(len(columns))]
 
-    def line(row: Sequence[str]) -> str:
+    def padded(row: Sequence[str]) -> str:
         parts = zip(row, widths, sides, strict=False)
         return "  ".join(f"{cell:{side}{width}}" for cell, width, side in parts).rstrip()
 
-    return [*([title] if title else []), line(columns), *(line(row) for row in cells)]
+    return [*([title] if title else []), padded(columns), *(padded(row) for row in cells)]
 
 
 def rich_table(title: str, columns: Sequence[str], cells: Sequence[Sequence[str]], sides: str) -> Any:
@@ -109,11 +117,11 @@ def rich_table(title: str, columns: Sequence[str], cells: Sequence[Sequence[str]
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    made = Table(title=visible(title) or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for column, side in zip(columns, sides, strict=False):
         made.add_column(column, justify="right" if side == ">" else "left", overflow="fold")
     for row in cells:
-        made.add_row(*(Text(cell) for cell in row))
+        made.add_row(*(Text(visible(cell)) for cell in row))
     return made
 
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from msgspec import Struct, structs
 
+from coordinator.cleaning import visible
 from coordinator.client import (
     ANSWER_SECONDS,
     Client,
@@ -163,5 +164,5 @@ def _broker(configured: Broker, given: str) -> Broker:
 
 
 def _complain(text: str, status: int) -> int:
-    typer.echo(f"{PROGRAM}: {text}", err=True)
+    typer.echo(f"{PROGRAM}: {visible(text)}", err=True)
     return status

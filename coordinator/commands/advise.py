@@ -98,9 +98,9 @@ def sentence(answer: "Advice") -> str:
 
 def show(answer: "Advice") -> None:
     """The sentence, the table, and what must be known to read it."""
-    typer.echo(sentence(answer))
+    _show.line(sentence(answer))
     for line in lines(answer):
-        typer.echo(line)
+        _show.line(line)
 
 
 def lines(answer: "Advice") -> Iterator[str]:

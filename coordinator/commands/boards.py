@@ -55,7 +55,7 @@ def boards(
     if as_json:
         _show.json(reply if rows is None else rows)
     elif rows is None:
-        typer.echo(reply.text)
+        _show.line(reply.text)
     else:
         show(rows)
 
@@ -63,7 +63,7 @@ def boards(
 def show(rows: Sequence[Mapping[str, Any]]) -> None:
     """The list, and below it whatever keeps a board from taking part."""
     if not rows:
-        typer.echo("no board was heard of yet: is `edged run` going on one, with this broker and fleet?")
+        _show.line("no board was heard of yet: is `edged run` going on one, with this broker and fleet?")
         return
     _show.table(
         "",
@@ -73,7 +73,7 @@ def show(rows: Sequence[Mapping[str, Any]]) -> None:
     )
     for row in rows:
         for remark in remarks(row):
-            typer.echo(f"{row['board']}: {remark}")
+            _show.line(f"{row['board']}: {remark}")
 
 
 def remarks(row: Mapping[str, Any]) -> list[str]:

@@ -157,7 +157,7 @@ def show(result: Comparison) -> None:
     columns, rows, sides = lines(result)
     _show.table("", columns, rows, sides)
     for remark in remarks(result):
-        typer.echo(remark)
+        _show.line(remark)
 
 
 def lines(result: Comparison) -> tuple[list[str], list[list[str]], str]:

@@ -149,7 +149,7 @@ def _answer(reply: Reply, as_json: bool) -> None:
 
 
 def _say(reply: Reply) -> None:
-    typer.echo(reply.text or "done")
+    _show.line(reply.text or "done")
 
 
 def _say_shares(reply: Reply) -> None:
@@ -165,7 +165,7 @@ def _say_shares(reply: Reply) -> None:
             "", ["board", "share"], [[board, _share(shares[board])] for board in sorted(shares)], "<>"
         )
     if reply.data.get("reason"):
-        typer.echo(str(reply.data["reason"]))
+        _show.line(str(reply.data["reason"]))
 
 
 def _share(samples: Any) -> str:

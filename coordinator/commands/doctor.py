@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import typer
+from msgspec.structs import replace
 
+from coordinator.cleaning import visible
 from coordinator.client import Client, NobodyAnswersError, NoBrokerError, client_id, client_name
 from coordinator.commands import _show, exits
 from coordinator.commands._surroundings import (
@@ -51,11 +53,17 @@ def doctor(
     for finding in examine(found, outside(context)):
         findings.append(finding)
         if not as_json:
-            typer.echo(written(finding))
+            typer.echo(_shown(finding))
     if as_json:
         _show.json(findings)
     if any(finding.verdict == "fail" for finding in findings):
         raise typer.Exit(exits.FAILED)
+
+
+def _shown(finding: Finding) -> str:
+    """Boards and brokers have a say in its words."""
+    words = {name: visible(getattr(finding, name)) for name in ("what", "text", "way_out")}
+    return written(replace(finding, **words))
 
 
 def examine(config: Config, world: Outside) -> Iterator[Finding]:

@@ -64,7 +64,7 @@ def show(answer: "Replay") -> None:
     from coordinator.replay import saving
 
     seconds, joules = saving(answer)
-    typer.echo(
+    _show.line(
         f"{answer.policy} instead of {answer.recorded_policy}: makespans {_change(seconds)} in all "
         f"({_show.figure(answer.recorded_seconds, 4)} to {_show.figure(answer.seconds, 4)} s), joules "
         f"{_change(joules)} ({_show.figure(answer.recorded_joules, 4)} to {_show.figure(answer.joules, 4)} J"
@@ -73,7 +73,7 @@ def show(answer: "Replay") -> None:
     head = ["round", "makespan", "was", "joules", "was", "shares", "extrapolated for"]
     _show.table(f"run {answer.run}", head, [_cells(row) for row in answer.rounds], ">>>>><<")
     for note in answer.notes:
-        typer.echo(note)
+        _show.line(note)
 
 
 def _cells(row: "Round") -> list[str]:

@@ -83,7 +83,7 @@ def runs(
         _show.json(found)
         return
     if not found:
-        typer.echo("no run was started yet; `edged-coordinator run --help` says how")
+        _show.line("no run was started yet; `edged-coordinator run --help` says how")
         return
     columns = ["run", "started", "policy", "task", "rounds", "state"]
     _show.table("", columns, [_run_cells(row) for row in found], "<<<<><")
@@ -92,7 +92,7 @@ def runs(
 def show(data: Mapping[str, Any]) -> None:
     """A line a round; boards that lost their order are named below."""
     if not data["rounds"]:
-        typer.echo(f"run {data['run']} has no round that is over")
+        _show.line(f"run {data['run']} has no round that is over")
         return
     held_out = {row["round"]: row for row in data["evaluations"]}
     _show.table(
@@ -103,7 +103,7 @@ def show(data: Mapping[str, Any]) -> None:
     )
     for row in data["board_rounds"]:
         if row["status"] != "accepted":
-            typer.echo(f"round {row['round']}: {row['board']} {row['status']}: {row['reason']}")
+            _show.line(f"round {row['round']}: {row['board']} {row['status']}: {row['reason']}")
 
 
 def joules_by_basis(row: Row) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from msgspec import ValidationError, structs
 
+from coordinator.cleaning import Lines
 from coordinator.client import Client, NobodyAnswersError, NoBrokerError, who
 from coordinator.commands import _show, exits
 from coordinator.commands._follow import Fetch, Follower
@@ -175,7 +176,7 @@ def submitted(client: Client, wanted: RunSettings, as_json: bool) -> Follower:
     if as_json:
         _show.json_line({"event": "submitted", "run": name, "text": reply.text})
     else:
-        typer.echo(reply.text)
+        _show.line(reply.text)
     target = wanted.budget * wanted.rounds
     fetch: Fetch = lambda last: client.demand(GetRounds(name, last, brief=True)).data  # noqa: E731
     return Follower(name, target, fetch, as_json, wanted.evaluate)
@@ -192,7 +193,8 @@ def follow(client: Client, follower: Follower, detach: bool) -> None:
             if told and client.connected and client.fleet is not None:
                 _see(follower, client)
     except KeyboardInterrupt:
-        _show.progress(f"\n{follower.farewell()}")
+        typer.echo(err=True)
+        _show.progress(f"{follower.farewell()}")
         raise typer.Exit(exits.INTERRUPTED) from None
     _measured(follower, client)
     _ended(follower)
@@ -226,7 +228,9 @@ def in_the_foreground(context: typer.Context, config: Config, wanted: RunSetting
     from coordinator.runs import RunError
     from coordinator.store import StoreError
 
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Lines("%(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     world, follower = outside(context), cast("Follower | None", None)
     try:
         with service.opened(config, trusted=True, make_link=world.make_link, tools=world.tools) as server:
@@ -263,7 +267,8 @@ def in_the_foreground(context: typer.Context, config: Config, wanted: RunSetting
         raise CommandError(str(error), exits.REFUSED) from None
     except KeyboardInterrupt:
         run = f"run {follower.run}" if follower else "the run"
-        _show.progress(f"\n{run} stays in the store; `edged-coordinator serve` goes on with it")
+        typer.echo(err=True)
+        _show.progress(f"{run} stays in the store; `edged-coordinator serve` goes on with it")
         raise typer.Exit(exits.INTERRUPTED) from None
 
 

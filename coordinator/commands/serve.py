@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from msgspec import structs
 
+from coordinator.cleaning import Lines, visible_json
 from coordinator.commands import exits
 from coordinator.commands._surroundings import (
     BrokerOption,
@@ -86,12 +87,12 @@ class _JsonLines(logging.Formatter):
         }
         if record.exc_info:
             row["where"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(row).decode()
+        return visible_json(msgspec.json.encode(row).decode())
 
 
 def _log(level: str, as_json: bool) -> None:
     handler = logging.StreamHandler(sys.stderr)
     # The journal has the time of each line by itself.
     stamp = "" if os.environ.get("JOURNAL_STREAM") else "%(asctime)s "
-    handler.setFormatter(_JsonLines() if as_json else logging.Formatter(f"{stamp}%(levelname)s %(message)s"))
+    handler.setFormatter(_JsonLines() if as_json else Lines(f"{stamp}%(levelname)s %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

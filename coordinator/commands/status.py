@@ -38,7 +38,7 @@ def status(
         _show.json(data)
         return
     for line in lines(data):
-        typer.echo(line)
+        _show.line(line)
 
 
 def lines(data: Data) -> Iterator[str]:

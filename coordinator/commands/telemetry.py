@@ -80,7 +80,7 @@ def _tell(steps: Iterator[str], as_json: bool) -> None:
     for step in steps:
         told_so_far.append(step)
         if not as_json:
-            typer.echo(step)
+            _show.line(step)
     if as_json:
         _show.json({"steps": told_so_far})
 
@@ -109,9 +109,9 @@ def _import(config: Config, server: Any, run: str, store: Path, *, again: bool, 
     if as_json:
         _show.json({"run": run, "points": sent, "rows_without_a_time": unset})
         return
-    typer.echo(f"{sent:,} points of run {run} are written")
+    _show.line(f"{sent:,} points of run {run} are written")
     if unset:
-        typer.echo(f"{unset:,} rows are left out: they were recorded while the clock was not set")
+        _show.line(f"{unset:,} rows are left out: they were recorded while the clock was not set")
 
 
 def _sent(server: Any, batch: list[str]) -> int:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from coordinator.cleaning import visible
 from coordinator.client import Client, NobodyAnswersError, NoBrokerError
 from coordinator.commands import _show
 from coordinator.commands._surroundings import (
@@ -130,7 +131,7 @@ def _lines(client: Client, interval: float, once: bool, as_json: bool) -> None:
             _show.json_line(seen)
         else:
             for line in [*heading(seen), *_show.plain("", COLUMNS, rows(seen), SIDES), ""]:
-                typer.echo(line)
+                _show.line(line)
         if once:
             return
         time.sleep(interval)
@@ -146,8 +147,8 @@ def _live(client: Client, interval: float) -> None:
             try:
                 seen = look(client)
                 table = _show.rich_table("", COLUMNS, rows(seen), SIDES)
-                live.update(Group(*(Text(line) for line in heading(seen)), table), refresh=True)
+                live.update(Group(*(Text(visible(line)) for line in heading(seen)), table), refresh=True)
             except (NobodyAnswersError, NoBrokerError) as error:
-                live.update(Text(f"{error}\nasking again; Ctrl-C ends this"), refresh=True)
+                live.update(Text(f"{visible(str(error))}\nasking again; Ctrl-C ends this"), refresh=True)
             client.wait(interval)
             time.sleep(0.2)

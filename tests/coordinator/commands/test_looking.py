@@ -4,10 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator.commands import exits
 from coordinator.comparison import Recorded
 from edged.controls import Pause
+from edged.messages import encode
 from tests.coordinator.commands.desk import Desk
 from tests.coordinator.hall import Hall
 
@@ -170,3 +172,17 @@ def test_doctor_without_a_coordinator_says_how_to_start_one(desk: Desk) -> None:
     done = desk.run("doctor")
     assert "warn  coordinator: no coordinator of fleet main answers" in done.output
     assert done.status == exits.OK
+
+
+def test_what_a_board_says_of_itself_steers_no_terminal(desk: Desk) -> None:
+    desk.hall.add("a")
+    desk.hall.turn()
+    hostile = replace(
+        desk.hall.server.fleet.boards["a"].birth, model="pi\x1b[2J\nb: fine", boot="boot2", conn=9
+    )
+    desk.hall.operator.publish(desk.hall.topics.of("birth", board="a"), encode(hostile), retain=True)
+    desk.hall.turn()
+    for command in (("boards",), ("status",), ("top", "--once"), ("doctor",), ("boards", "--json")):
+        done = desk.run(*command)
+        assert "\x1b" not in done.output + done.complaint
+    assert r"pi\x1b[2J\nb: fine" in desk.run("boards").output
