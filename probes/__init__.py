@@ -114,6 +114,15 @@ class Probe(Protocol):
         ...
 
 
+@runtime_checkable
+class Checking(Protocol):
+    """A probe that tells whether its options can be used without a look at the machine."""
+
+    def check(self, options: Mapping[str, Mapping[str, object]]) -> None:
+        """Raises ValueError with the key, what it held and what it takes. `options` as in `Context`."""
+        ...
+
+
 class Clock(Protocol):
     """CLOCK_MONOTONIC for differences, CLOCK_BOOTTIME beside it to see a suspend; never wall time."""
 

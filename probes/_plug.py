@@ -13,10 +13,13 @@ from typing import Any
 
 from probes import Channel, Context, Scope
 from probes._files import Trouble
-from probes._settings import SettingError, number, scope, word, words
+from probes._settings import SettingError, number, only, scope, word, words
 
 KINDS = ("shelly", "tasmota", "zigbee2mqtt")
 TIMEOUT_SECONDS = 2.0
+KEYS = ("kind", "url", "topic", "component", "scope", "shared", "stale_seconds", "max_watts")
+BROKER_KEYS = ("host", "port", "username", "password_file")
+"""Of a plug that speaks to another broker than the fleet's; whoever makes the link reads them."""
 ENERGY = "energy"
 POWER = "power"
 
@@ -52,7 +55,15 @@ class Reading:
 
 def settings(context: Context, kind: str) -> Plug | None:
     """The plug of this kind, None where the configuration has none. Raises SettingError."""
-    table = context.options.get("plug")
+    plug = parsed(context.options, kind)
+    if plug is not None and plug.topic and context.mqtt_subscribe is None:
+        raise SettingError("energy.plug.topic: there is no broker to hear it from here")
+    return plug
+
+
+def parsed(options: Mapping[str, Mapping[str, object]], kind: str) -> Plug | None:
+    """As `settings`, without regard to what is there to hear it with."""
+    table = options.get("plug")
     if table is None:
         return None
     said = word(table, "plug", "kind")
@@ -60,12 +71,11 @@ def settings(context: Context, kind: str) -> Plug | None:
         raise SettingError(f"energy.plug.kind: {said!r} is none of {', '.join(KINDS)}")
     if said != kind:
         return None
+    only(table, "plug", (*KEYS, *BROKER_KEYS))
     url = str(table.get("url", ""))
     topic = str(table.get("topic", ""))
     if bool(url) == bool(topic):
         raise SettingError("energy.plug takes either url (asked over HTTP) or topic (heard over MQTT)")
-    if topic and context.mqtt_subscribe is None:
-        raise SettingError("energy.plug.topic: there is no broker to hear it from here")
     return Plug(
         kind=kind,
         url=url.rstrip("/"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import cast, get_args
 
 from probes import Scope
@@ -11,6 +11,13 @@ from probes import Scope
 
 class SettingError(ValueError):
     """The text names the key, what it held and what it takes."""
+
+
+def only(settings: Mapping[str, object], table: str, keys: Collection[str]) -> None:
+    """Refuses a key that is none of these: a misspelt one must not be a silent default."""
+    for key in settings:
+        if key not in keys:
+            raise SettingError(f"energy.{table}.{key}: unknown key; there are: {', '.join(keys)}")
 
 
 def number(settings: Mapping[str, object], table: str, key: str, default: float | None = None) -> float:

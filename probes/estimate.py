@@ -6,11 +6,11 @@ W = idle + u x (full - idle), u from /proc/stat (Cloud Carbon Footprint's form, 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from probes import Channel, Context, Cost, Finding, Reader, Sample
+from probes import Channel, Context, Cost, Finding, Reader, Sample, Scope
 from probes._files import Trouble, sample, text
-from probes._settings import SettingError, number, scope, word
+from probes._settings import SettingError, number, only, scope, word
 
 STAT = "/proc/stat"
 MODELS = ("/proc/device-tree/model", "/sys/class/dmi/id/product_name")
@@ -21,20 +21,17 @@ UNCERTAINTY = 0.4
 class Estimate:
     name = "estimate"
 
+    def check(self, options: Mapping[str, Mapping[str, object]]) -> None:
+        _figures(options)
+
     def detect(self, context: Context) -> list[Finding]:
-        settings = context.options.get(self.name)
-        if settings is None or not {"idle_watts", "full_watts"} & set(settings):
-            return [_no_figures(context)]
         try:
-            idle = number(settings, self.name, "idle_watts")
-            full = number(settings, self.name, "full_watts")
-            covers = scope(settings, self.name)
-            source = word(settings, self.name, "source", "given in the configuration")
+            figures = _figures(context.options)
         except SettingError as error:
             return [Finding(self.name, "invalid", str(error))]
-        if full < idle:
-            reason = f"energy.estimate: full_watts ({full:g}) lies below idle_watts ({idle:g})"
-            return [Finding(self.name, "invalid", reason)]
+        if figures is None:
+            return [_no_figures(context)]
+        idle, full, covers, source = figures
         busy = _busy(context)
         if isinstance(busy, Trouble):
             return [Finding(self.name, busy.status, busy.reason)]
@@ -97,6 +94,20 @@ class Model:
 
 def create() -> Estimate:
     return Estimate()
+
+
+def _figures(options: Mapping[str, Mapping[str, object]]) -> tuple[float, float, Scope, str] | None:
+    """(idle watts, full watts, scope, source), None where no watts are given. Raises SettingError."""
+    settings = options.get("estimate", {})
+    only(settings, "estimate", ("idle_watts", "full_watts", "scope", "source"))
+    if not {"idle_watts", "full_watts"} & set(settings):
+        return None
+    idle = number(settings, "estimate", "idle_watts")
+    full = number(settings, "estimate", "full_watts")
+    if full < idle:
+        raise SettingError(f"energy.estimate: full_watts ({full:g}) lies below idle_watts ({idle:g})")
+    source = word(settings, "estimate", "source", "given in the configuration")
+    return idle, full, scope(settings, "estimate"), source
 
 
 def _ticks() -> float:

@@ -6,7 +6,7 @@ high voltage among like chips or the configuration (`[energy.hwmon] input = "hwm
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,13 +27,14 @@ ADAPTER_VOLTS = 11.0
 class Hwmon:
     name = "hwmon"
 
+    def check(self, options: Mapping[str, Mapping[str, object]]) -> None:
+        _input(options)
+
     def detect(self, context: Context) -> list[Finding]:
-        wanted = ""
-        if "input" in context.options.get(self.name, {}):
-            try:
-                wanted = word(context.options[self.name], self.name, "input")
-            except SettingError as error:
-                return [Finding(self.name, "invalid", str(error))]
+        try:
+            wanted = _input(context.options)
+        except SettingError as error:
+            return [Finding(self.name, "invalid", str(error))]
         findings: list[Finding] = []
         found: list[tuple[Chip, Quantity, float | Trouble]] = []
         for chip in _mine(context):
@@ -103,6 +104,12 @@ class Hwmon:
         if why:
             return replace(channel, scope="dc_in", headline=True, source=f"{channel.source}; {why}")
         return channel
+
+
+def _input(options: Mapping[str, Mapping[str, object]]) -> str:
+    """The rail that is this board's input, "" where none is named. Raises SettingError."""
+    settings = options.get("hwmon", {})
+    return word(settings, "hwmon", "input") if "input" in settings else ""
 
 
 def create() -> Hwmon:

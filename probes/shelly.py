@@ -10,7 +10,7 @@ from typing import Any
 
 from probes import Channel, Context, Finding, Reader
 from probes._files import Trouble
-from probes._plug import TIMEOUT_SECONDS, Plug, Reading, channels, decode, figure, settings
+from probes._plug import TIMEOUT_SECONDS, Plug, Reading, channels, decode, figure, parsed, settings
 from probes._plug_reader import Asked, Heard, fetched
 from probes._settings import SettingError
 
@@ -23,6 +23,11 @@ METHODS = {"switch": "Switch", "pm1": "PM1", "em": "EM", "em1": "EM1"}
 
 class Shelly:
     name = "shelly"
+
+    def check(self, options: Mapping[str, Mapping[str, object]]) -> None:
+        plug = parsed(options, self.name)
+        if plug is not None:
+            component(plug)
 
     def detect(self, context: Context) -> list[Finding]:
         try:

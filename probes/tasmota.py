@@ -12,7 +12,7 @@ from typing import Any
 
 from probes import Channel, Context, Finding, Reader
 from probes._files import Trouble
-from probes._plug import TIMEOUT_SECONDS, Plug, Reading, channels, decode, figure, settings, step_of
+from probes._plug import TIMEOUT_SECONDS, Plug, Reading, channels, decode, figure, parsed, settings, step_of
 from probes._plug_reader import Asked, Heard, fetched
 from probes._settings import SettingError
 
@@ -24,6 +24,11 @@ TELE_PERIOD_SECONDS = 300.0  # the default between two messages
 
 class Tasmota:
     name = "tasmota"
+
+    def check(self, options: Mapping[str, Mapping[str, object]]) -> None:
+        plug = parsed(options, self.name)
+        if plug is not None:
+            _place(plug)
 
     def detect(self, context: Context) -> list[Finding]:
         try:

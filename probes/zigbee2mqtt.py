@@ -11,7 +11,7 @@ from typing import Any
 
 from probes import Channel, Context, Finding, Reader
 from probes._files import Trouble
-from probes._plug import Reading, channels, decode, figure, settings, step_of
+from probes._plug import Reading, channels, decode, figure, parsed, settings, step_of
 from probes._plug_reader import Heard
 from probes._settings import SettingError
 
@@ -23,16 +23,19 @@ REPORT_SECONDS = 60.0  # plugs report on change, or about this often
 class Zigbee2Mqtt:
     name = "zigbee2mqtt"
 
+    def check(self, options: Mapping[str, Mapping[str, object]]) -> None:
+        plug = parsed(options, self.name)
+        if plug is not None and plug.url:
+            raise SettingError('energy.plug.url: zigbee2mqtt speaks MQTT; give topic = "zigbee2mqtt/<name>"')
+
     def detect(self, context: Context) -> list[Finding]:
         try:
+            self.check(context.options)
             plug = settings(context, self.name)
         except SettingError as error:
             return [Finding(self.name, "invalid", str(error))]
         if plug is None:
             return []
-        if plug.url:
-            reason = 'energy.plug.url: zigbee2mqtt speaks MQTT; give topic = "zigbee2mqtt/<name>"'
-            return [Finding(self.name, "invalid", reason)]
         step = float(STEP) * KILOWATT_HOUR
         made = channels(plug, Reading(0.0, 0.0), step_joules=step, window_seconds=REPORT_SECONDS)
         return [Finding(one.id, "ok", channel=one) for one in made]

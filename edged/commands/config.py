@@ -27,6 +27,7 @@ def config(
     import msgspec
 
     from edged.config import EXIT_CONFIG, SAMPLE, ConfigError, Settings, load
+    from edged.vetting import vet
 
     if check is None and not as_json:
         typer.echo(SAMPLE.read_text(), nl=False)
@@ -35,6 +36,11 @@ def config(
         settings = load(check, {}) if check else Settings()
     except ConfigError as error:
         typer.echo(f"edged config: {error}", err=True)
+        raise typer.Exit(EXIT_CONFIG) from None
+    try:
+        vet(settings)
+    except ConfigError as error:
+        typer.echo(f"edged config: {check}: {error}", err=True)
         raise typer.Exit(EXIT_CONFIG) from None
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(settings)).decode())

@@ -50,6 +50,7 @@ def run(
 
     from edged import entry
     from edged.config import EXIT_CONFIG, ConfigError, broker_of, load, pool_of
+    from edged.vetting import vet
 
     flags: dict[str, dict[str, Any]] = {
         "board": {"id": board, "fleet": fleet},
@@ -68,6 +69,7 @@ def run(
             given["broker"] = broker_of(broker)
         given["data"] = dict(pool_of(text) for text in pool or ())
         settings = load(config, given)
+        vet(settings)
     except ConfigError as error:
         typer.echo(f"edged run: {error}", err=True)
         raise typer.Exit(EXIT_CONFIG) from None

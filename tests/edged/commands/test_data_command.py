@@ -82,6 +82,7 @@ def test_check_finds_a_flipped_bit_and_a_strange_folder(source: Path, tmp_path: 
     assert done.exit_code == 1
     assert "inputs.npy: its content is not what was prepared" in done.stderr
     (tmp_path / "strange").mkdir()
+    (tmp_path / "strange" / "notes.txt").write_text("no data")
     for command in ("check", "info"):
         strange = edged("data", command, tmp_path / "strange")
         assert strange.exit_code == 1
