@@ -47,6 +47,9 @@ def lines(data: Data) -> Iterator[str]:
     yield f"coordinator on {data['host']}, edged {data['version']}, term {data['term']}"
     yield _link(data["link"])
     yield from _run(data)
+    for alert in data.get("alerts") or ():
+        yield f"alert: {alert['text']}" + (f" ({alert['way_out']})" if alert.get("way_out") else "")
+    yield from _telemetry(data.get("telemetry"))
     for name in ("problem", "failure"):
         if data.get(name):
             yield f"{name}: {data[name]}"
@@ -87,6 +90,18 @@ def _run(data: Data) -> Iterator[str]:
         yield f"  {run['reason']}"
     if run.get("drained"):
         yield f"  drained: {', '.join(run['drained'])}"
+
+
+def _telemetry(telemetry: Data | None) -> Iterator[str]:
+    if telemetry is None:
+        return
+    waits = f"{telemetry['spool_bytes']:,} bytes wait on the disk"
+    dropped = {lane: count for lane, count in telemetry["dropped"].items() if count}
+    lost = "".join(f", {count:,} points of {lane} dropped" for lane, count in dropped.items())
+    if telemetry["state"] == "stored":
+        yield f"telemetry: {telemetry['url']} takes points, {waits}{lost}"
+    else:
+        yield f"telemetry: {telemetry['text']}; {waits}{lost}"
 
 
 def _waiting(fleet: Data) -> Iterator[str]:

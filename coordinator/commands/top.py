@@ -18,6 +18,7 @@ from coordinator.commands._surroundings import (
     connected,
     told,
 )
+from coordinator.commands.rounds import joules_by_basis
 from edged.controls import GetBoards, GetRounds, GetStatus
 
 Data = Mapping[str, Any]
@@ -78,10 +79,15 @@ def heading(seen: Data) -> Iterator[str]:
         )
     elif fleet.get("reason"):
         yield str(fleet["reason"])
+    for alert in status.get("alerts") or ():
+        yield f"alert: {alert['text']}"
     if seen["rounds"]:
         last = seen["rounds"][-1]
-        makespan = _show.duration(last["makespan_seconds"])
-        yield f"last round: makespan {makespan}; w_e {weights(seen['rounds'])}"
+        longest = f" ({last['longest']})" if last.get("longest") else ""
+        yield (
+            f"last round: makespan {_show.duration(last['makespan_seconds'])}{longest}, "
+            f"compute {joules_by_basis(last)}; w_e {weights(seen['rounds'])}"
+        )
 
 
 def weights(rounds: list[Data]) -> str:

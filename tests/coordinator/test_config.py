@@ -19,8 +19,12 @@ def test_the_sample_is_the_defaults() -> None:
         ("[broker]\nhots = 'a'", "broker.hots: no such key"),
         ("fleets = 'a'", "fleets: no such key"),
         ("fleet = 'A b'", "fleet: "),
-        ("[data.mnist]\nfolder = '/x'", "no such key"),
-        ("[data.mnist]", "data"),
+        ("[data.mnist]\nfolder = '/x'\npath = '/x'", "data.mnist.folder: no such key"),
+        ("[data.a]\npath = '/x'\n[data.mnist]\npath = 3", "data.mnist.path: Expected `str`"),
+        ("[data.mnist]", "data.mnist: Object missing required field `path`"),
+        ("[data.'M N']\npath = '/x'", "data.M N: Expected `str` matching"),
+        ("[data]\nmnist = 3", "data.mnist: Expected `object`"),
+        ("data = 3", "data: Expected `object`"),
         ("[updates]\nnorm_bound = 0.0", "updates.norm_bound: "),
         ("[store]\nkeep_checkpoints = -1", "store.keep_checkpoints: "),
         ("fleet = ", "not TOML"),
@@ -63,3 +67,12 @@ def test_the_services_credential_stands_in_for_a_password_file(tmp_path: Path) -
 def test_a_ca_file_turns_encryption_on() -> None:
     assert parse(b"[broker]\nca_file = 'ca.crt'", "x").broker.link("c").tls
     assert not Config().broker.link("c").tls
+
+
+@pytest.mark.parametrize("key", ["password_file", "ca_file", "certificate_file", "key_file"])
+def test_a_named_file_that_is_not_there_is_a_fault_of_the_configuration(key: str, tmp_path: Path) -> None:
+    broker = parse(f"[broker]\n{key} = '{tmp_path / 'none'}'".encode(), "x").broker
+    with pytest.raises(ConfigError, match=f"broker.{key}: .*none: No such file"):
+        broker.check()
+    (tmp_path / "none").write_text("secret")
+    broker.check()

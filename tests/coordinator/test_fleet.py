@@ -44,6 +44,7 @@ def test_a_boot_that_comes_back_shows_two_boards_with_one_id() -> None:
     assert fleet.hear(birth("one", conn=2, host="kitchen"), 2) == "duplicate"
     lack = fleet.lack("b1", WANTED, False, 3)
     assert "duplicate id" in lack
+    assert "clears by itself 150 s later" in lack
     assert "kitchen" in lack
     assert "attic" in lack
     assert fleet.lack("b1", WANTED, False, 3 + DUPLICATE_SECONDS) == ""

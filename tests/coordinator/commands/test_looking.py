@@ -147,6 +147,7 @@ def test_doctor_names_a_broker_that_is_away_and_fails(desk: Desk) -> None:
     assert done.status == exits.FAILED
     assert "FAIL  broker: broker localhost:1883 TCP" in done.output
     assert "-> is the broker running there" in done.output
+    assert done.output.count("FAIL") == 1
 
 
 def test_doctor_names_what_the_access_list_withholds(desk: Desk) -> None:
@@ -186,3 +187,10 @@ def test_what_a_board_says_of_itself_steers_no_terminal(desk: Desk) -> None:
         done = desk.run(*command)
         assert "\x1b" not in done.output + done.complaint
     assert r"pi\x1b[2J\nb: fine" in desk.run("boards").output
+
+
+def test_a_password_file_that_is_not_there_is_a_fault_of_the_configuration(desk: Desk) -> None:
+    desk.config.write_text(desk.config.read_text() + "[broker]\npassword_file = '/nowhere/password'\n")
+    done = desk.run("status")
+    assert done.status == exits.CONFIG
+    assert "broker.password_file: /nowhere/password: No such file" in done.complaint
