@@ -1,4 +1,4 @@
-"""Foreign text made fit for a terminal and a log: what is not printable is shown as an escape. Pure.
+"""Foreign text made fit for a terminal and a log: what is not printable is shown as an escape.
 
 Whoever may publish writes names and reasons; ESC would steer the terminal, a line end forge a line.
 """

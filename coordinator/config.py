@@ -6,7 +6,7 @@ It opens no store and no connection. Run settings (task, budget, policy) are the
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta, Struct
@@ -16,6 +16,7 @@ from coordinator.alerts import AlertOptions
 from coordinator.checkpoints import KEEP
 from coordinator.telemetry.settings import TOKEN_VARIABLE, TelemetryOptions
 from coordinator.web.settings import LISTEN, WebOptions
+from coordinator.wording import dotted
 from edged.config import CREDENTIAL
 from edged.fields import Id
 from edged.link import LinkConfig
@@ -58,6 +59,16 @@ class Broker(Struct, frozen=True, forbid_unknown_fields=True):
             key_file=self.key_file,
             keepalive_seconds=self.keepalive_seconds,
         )
+
+    def check(self) -> None:
+        """Raises ConfigError for a file that is named here and cannot be read."""
+        for name in ("password_file", "ca_file", "certificate_file", "key_file"):
+            path = getattr(self, name)
+            try:
+                if path is not None:
+                    Path(path).open("rb").close()
+            except OSError as error:
+                raise ConfigError(f"broker.{name}: {path}: {error.strerror}") from None
 
 
 class StoreOptions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -186,17 +197,31 @@ def parse(text: bytes, name: str) -> Config:
     try:
         return msgspec.toml.decode(text, type=Config)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{name}: {_readable(str(error))}") from None
+        raise ConfigError(f"{name}: {_readable(_pool_fault(text) or dotted(str(error)))}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
         raise ConfigError(f"{name}: not TOML: {error}") from None
 
 
+def _pool_fault(text: bytes) -> str:
+    """What is wrong with a [data.NAME]: the whole's error does not tell which of them."""
+    pools = msgspec.toml.decode(text).get("data", {})
+    for name, table in pools.items() if isinstance(pools, dict) else ():
+        try:
+            msgspec.convert({name: table}, dict[Id, Any])
+        except msgspec.ValidationError as error:
+            return f"data.{name}: {dotted(str(error)).partition(': ')[2] or error}"
+        try:
+            msgspec.convert(table, Pool)
+        except msgspec.ValidationError as error:
+            return dotted(str(error), f"data.{name}")
+    return ""
+
+
 def _readable(text: str) -> str:
-    """The key first, where msgspec has "... - at `$.broker.port`"; an unknown key with its path."""
-    what, _, where = text.partition(" - at ")
-    path = where.strip("`").removeprefix("$").lstrip(".")
+    """An unknown key with its whole path."""
+    where, _, what = text.rpartition(": ") if text.endswith("`") else ("", "", text)
     unknown = what.removeprefix("Object contains unknown field ")
-    if unknown != what:
-        key = unknown.strip("`")
-        return f"{path + '.' if path else ''}{key}: no such key; `edged-coordinator config` prints all"
-    return f"{path}: {what}" if path else what
+    if unknown == what:
+        return text
+    key = unknown.strip("`")
+    return f"{where + '.' if where else ''}{key}: no such key; `edged-coordinator config` prints all"

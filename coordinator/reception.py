@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from coordinator.events import Note
+from coordinator.wording import dotted
 from edged.controls import Request
 from edged.link import Message
 from edged.messages import Birth, FleetState, MessageError, Power, Report, State, Want, decode
@@ -81,7 +82,7 @@ class Reception:
         try:
             return decode(kind, payload)
         except MessageError as error:
-            self._refuse(board, f"malformed_{name}s", f"{name}: {error}")
+            self._refuse(board, f"malformed_{name}s", f"{name}: {dotted(str(error))}")
             return None
 
     def _chunk(self, address: Address, payload: bytes) -> Chunk | None:
@@ -95,8 +96,8 @@ class Reception:
         try:
             return decode(Request, payload)
         except MessageError as error:
-            self._refuse("-", "malformed_requests", f"request: {error}")
-            return _sender(payload, str(error))
+            self._refuse("-", "malformed_requests", f"request: {dotted(str(error))}")
+            return _sender(payload, dotted(str(error)))
 
     def _refuse(self, board: str, counter: str, text: str) -> None:
         self._note(Note(board, counter, text))

@@ -4,10 +4,11 @@ Tests hand in an `Outside` of their own as typer's context object.
 """
 
 import functools
+import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -84,6 +85,7 @@ def settings(config: Path | None, broker: str | None = None, fleet: str | None =
                 exits.USAGE,
             )
         found = structs.replace(found, fleet=fleet)
+    found.broker.check()
     return found
 
 
@@ -111,6 +113,7 @@ def told(command: F) -> F:
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
         try:
+            _finite(options)
             return command(*arguments, **options)
         except (typer.Exit, typer.Abort):
             raise
@@ -137,6 +140,13 @@ def told(command: F) -> F:
             raise typer.Exit(_complain(text, exits.FAULT)) from None
 
     return run  # type: ignore[return-value]
+
+
+def _finite(options: Mapping[str, Any]) -> None:
+    """`nan` and `inf` are floats to the parser of the command line; no option means them."""
+    for name, value in options.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise CommandError(f"--{name.replace('_', '-')} {value}: it must be a finite number", exits.USAGE)
 
 
 def pairs(options: Sequence[str], name: str) -> dict[str, Any]:

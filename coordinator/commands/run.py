@@ -26,6 +26,7 @@ from coordinator.commands._surroundings import (
 )
 from coordinator.commands.exits import CommandError
 from coordinator.config import Config
+from coordinator.wording import dotted
 from edged.controls import GetRounds, GetStatus, RunSettings, Start
 
 if TYPE_CHECKING:
@@ -34,6 +35,14 @@ if TYPE_CHECKING:
 
 ACCOUNT_SECONDS = 3.0
 MEASURE_SECONDS = 60.0
+OPTIONS = {
+    "learning_rate": "lr",
+    "deadline_floor_seconds": "deadline-floor",
+    "deadline_limit_seconds": "deadline-limit",
+    "policy_options": "option",
+    "options": "task-option",
+}
+"""Of settings that are called otherwise on the command line."""
 LEARNING, FLEET, PLACE = "Learning set-up", "Boards and deadlines", "Where"
 
 
@@ -164,9 +173,9 @@ def checked(**values: Any) -> RunSettings:
     try:
         return msgspec.convert(values, RunSettings)
     except ValidationError as error:
-        what, _, where = str(error).partition(" - at ")
-        option = where.strip("`").removeprefix("$.").replace("_", "-")
-        raise CommandError(f"--{option}: {what}", exits.USAGE) from None
+        where, _, what = dotted(str(error)).partition(": ")
+        field = where.partition("[")[0].partition(".")[0]
+        raise CommandError(f"--{OPTIONS.get(field, field).replace('_', '-')}: {what}", exits.USAGE) from None
 
 
 def submitted(client: Client, wanted: RunSettings, as_json: bool) -> Follower:

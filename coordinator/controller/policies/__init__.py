@@ -14,6 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from coordinator.controller import NAMED_WEIGHTS, Policy
+from coordinator.wording import dotted
 
 GROUP = "edged.policies"
 CONTRACT = ("NAME", "REGIMES", "NEEDS", "Options", "allocate")
@@ -71,7 +72,7 @@ def options(name: str, given: Mapping[str, Any], files: Sequence[str] = ()) -> A
     try:
         return msgspec.convert(merged, policy.Options)
     except msgspec.ValidationError as error:
-        raise UnknownPolicyError(f"policy {policy.NAME}: {error}") from error
+        raise UnknownPolicyError(f"policy {policy.NAME}: {dotted(str(error))}") from error
 
 
 def load(path: str) -> Policy:
