@@ -142,7 +142,7 @@ class Agent:
         return {
             link.Up: self._up,
             link.Down: self._down,
-            link.Stage: lambda event: log.warning("link: %s: %s", event.stage, event.reason),
+            link.Stage: lambda event: log.warning("link: %s", event.reason),
             link.Message: self._message,
             link.Delivered: lambda event: self._hands.settled(event.token),
             link.Refused: self._refused,

@@ -17,6 +17,11 @@ from edged.link import LinkConfig, StageName
 ProtocolVersion: TypeAlias = Literal["5", "3.1.1"]
 VersionDoubt: TypeAlias = Literal["fine", "doubtful", "wrong"]
 
+SILENT_CLOSE = (
+    "the broker closed the connection without an answer: it may refuse this MQTT version, "
+    "or the user name and password"
+)
+
 
 class SessionError(Exception):
     """The connection is over. `version` says whether the MQTT version may or must be why."""
@@ -63,6 +68,15 @@ def connect(client: paho.Client, config: LinkConfig, entered: Callable[[StageNam
     if line is not None:
         # Our own small words must not wait for an acknowledgement either.
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def closed(config: LinkConfig, stage: StageName, told: str) -> SessionError:
+    """What it means that the line is closed at this stage; `told` is the broker's word about it, if any."""
+    if stage == "CONNACK":
+        return SessionError(stage, SILENT_CLOSE, "doubtful")
+    if stage == "up" and not told:
+        stage = "TLS" if config.tls else "TCP"  # all above it was well
+    return SessionError(stage, told or "the connection was lost")
 
 
 def acknowledge_at_once(client: paho.Client) -> None:

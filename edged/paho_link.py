@@ -280,6 +280,8 @@ class PahoLink:
         self._events.put(Message(topic, payload, retain))
 
     def _words(self, stage: StageName, reason: str) -> str:
+        if stage == "up":  # what ended a connection that had passed all stages
+            return f"{self.config.host}:{self.config.port}: {reason}"
         return f"{self.config.host}:{self.config.port} {stage}: {reason}"
 
     def _tell(self, stage: Stage) -> None:

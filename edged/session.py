@@ -22,10 +22,6 @@ from edged.outbox import Item
 UNSUPPORTED_VERSION = 0x84
 BAD_CREDENTIALS = (0x86, 0x87)
 PACKET_TOO_LARGE = 0x95
-SILENT_CLOSE = (
-    "the broker closed the connection without an answer: it may refuse this MQTT version, "
-    "or the user name and password"
-)
 
 
 class Session:
@@ -59,7 +55,7 @@ class Session:
         self._birth = b""
         self._farewell = b""
         self._failure: SessionError | None = None
-        self._closed_words = "the connection was lost"
+        self._broker_words = ""
         self._tokens: dict[int, int] = {}
         self._asked: dict[str, int] = {}
         self._matcher = MQTTMatcher()  # type: ignore[no-untyped-call]
@@ -125,9 +121,7 @@ class Session:
         if self._failure is not None:
             raise self._failure
         if code or self._client.socket() is None:
-            unanswered = self.stage == "CONNACK"
-            words = SILENT_CLOSE if unanswered else self._closed_words
-            raise SessionError(self.stage, words, "doubtful" if unanswered else "fine")
+            raise dial.closed(self._config, self.stage, self._broker_words)
         self._look_at_the_clock(time.monotonic())
 
     def subscribe(self, filters: dict[str, int]) -> None:
@@ -278,7 +272,7 @@ class Session:
         self, _client: Any, _data: Any, flags: Any, reason: ReasonCode, _properties: Any
     ) -> None:
         if flags.is_disconnect_packet_from_server:
-            self._closed_words = f"the broker disconnects: {reason}"
+            self._broker_words = f"the broker disconnects: {reason}"
         if reason.value == PACKET_TOO_LARGE and (item := self._dispatch.largest_in_flight()):
             self._dispatch.refuse(item.token, f"{item.size_bytes:,} bytes are too large for the broker")
 

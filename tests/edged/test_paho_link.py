@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edged.link import Announcement, LinkConfig, LinkState, Stage
+from edged.link import Announcement, Down, LinkConfig, LinkState, Stage, Up
 from edged.paho_link import PahoLink
 
 QUICK: dict[str, Any] = {
@@ -129,6 +129,36 @@ def test_connect_is_answered_with_nonsense(listen: Callable[[Callable[[socket.so
 
     stage = first_stage(LinkConfig("127.0.0.1", listen(answer), "b1", **QUICK))
     assert stage.stage == "CONNACK"
+
+
+@pytest.mark.parametrize(
+    ("last_word", "said"),
+    [
+        (b"", "TCP: the connection was lost"),
+        (b"\xe0\x02\x8e\x00", "the broker disconnects: Session taken over"),  # DISCONNECT of MQTT v5
+    ],
+)
+def test_a_connection_that_was_up_names_what_failed_and_not_up(
+    listen: Callable[[Callable[[socket.socket], None]], int], last_word: bytes, said: str
+) -> None:
+    def accept_and_hang_up(connection: socket.socket) -> None:
+        connection.recv(1024)
+        connection.sendall(b"\x20\x03\x00\x00\x00")  # CONNACK
+        up.wait(15.0)
+        connection.sendall(last_word)
+        connection.close()
+
+    up = threading.Event()
+    config = LinkConfig("127.0.0.1", listen(accept_and_hang_up), "b1", **QUICK | {"version_seconds": 15.0})
+    link = PahoLink(config)
+    link.start()
+    try:
+        assert isinstance(link.events.get(timeout=15.0), Up)
+        up.set()
+        down = link.events.get(timeout=15.0)
+    finally:
+        link.close(0.1)
+    assert down == Down(f"127.0.0.1:{config.port}{' ' if said.startswith('TCP') else ': '}{said}")
 
 
 def test_a_password_file_that_is_missing_is_named(tmp_path: Path) -> None:
