@@ -108,7 +108,11 @@ class Fleet:
         birth = seen.birth
         pool = birth.pools.get(wanted.pool)
         if now < seen.barred_until:
-            return "duplicate id: " + " and ".join(seen.rivals or ("another board",)) + " both use it"
+            both = " and ".join(seen.rivals or ("another board",))
+            return (
+                f"duplicate id: {both} both use it; give one of them another id, or end it: "
+                f"this clears by itself {DUPLICATE_SECONDS:.0f} s later"
+            )
         if birth.link != "up":
             return (
                 "link lost" if birth.link == "lost" else "stopped" if birth.link == "closed" else birth.link

@@ -157,7 +157,8 @@ def _read_foreign(board: Board, event: Foreign, now: float) -> Reading:
     if board.rival:
         return Cue.RIVAL_AGAIN, {**changes, "rival": seen, "rival_at": now}, ""
     place = f"{seen.host or 'a nameless host'} at {seen.address or 'an unknown address'}"
-    reason = f"duplicate id: {board.board} is also {place}"
+    way_out = f"give one another id, or end it: this clears by itself after {ALONE_SECONDS:.0f} s alone"
+    reason = f"duplicate id: {board.board} is also {place}; {way_out}"
     return Cue.RIVAL, {**_gone(board, reason), **changes, "rival": seen, "rival_at": now}, reason
 
 

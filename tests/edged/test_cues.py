@@ -93,6 +93,7 @@ def test_a_second_board_with_this_id_stops_the_work_and_takes_no_orders() -> Non
     acts = player.acts(e.Foreign(birth(), retained=False))
     assert acts == [Act.CANCEL, Act.LOSE, Act.CLOSE, Act.BIRTH, Act.SAY]
     assert "attic at 192.0.2.9" in player.board.reason
+    assert "clears by itself after 120 s alone" in player.board.reason
     assert player.board.abandoned == order(1).order
     assert player.feed(order(2)).cue is Cue.STRAY
     assert player.board.phase is Phase.IDLE
