@@ -56,7 +56,9 @@ def test_config_prints_the_sample_and_checks_a_file(tmp_path: Path) -> None:
 
 def test_run_shows_what_file_and_flags_come_to(tmp_path: Path) -> None:
     path = tmp_path / "edged.toml"
-    path.write_text("[board]\nid = 'pi4'\nfleet = 'attic'\n[energy.plug]\nkind = 'shelly'\nurl = 'http://192.0.2.7'")
+    path.write_text(
+        "[board]\nid = 'pi4'\nfleet = 'attic'\n[energy.plug]\nkind = 'shelly'\nurl = 'http://192.0.2.7'"
+    )
     flags = [
         "--board",
         "pi5",
