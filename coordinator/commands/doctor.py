@@ -24,7 +24,7 @@ from coordinator.commands._surroundings import (
 )
 from coordinator.config import Config
 from edged.checks import Finding, written
-from edged.checks.broker import limits, way_out
+from edged.checks.broker import echoed, limits, way_out
 from edged.controls import GetBoards, GetStatus
 from edged.topics import Topics
 
@@ -136,10 +136,20 @@ def _coordinator_link(config: Config, world: Outside) -> Iterator[Finding]:
     link = world.make_link(link_config)
     for route in SUBSCRIPTIONS:
         link.subscribe(topics.filter(route))
+    # Nobody listens to either: no board is called so, and the client is this one.
+    words = (topics.of("echo", board=name), topics.of("reply", client=name))
+    link.subscribe(words[0])
     try:
         with Client(link, link_config, config.fleet, name):
             yield from limits(link.status())
-            yield Finding("access list", "ok", "all subscriptions of a coordinator are granted")
+            # A broker may grant a subscription and yet deliver nothing.
+            faults = (echoed(link, word, link_config.echo_seconds, []) for word in words)
+            fault = next((fault for fault in faults if fault), "")
+            if fault:
+                yield Finding("access list", "fail", fault, way_out(fault))
+            else:
+                text = "all subscriptions of a coordinator are granted, and words to the fleet came back"
+                yield Finding("access list", "ok", text)
     except NoBrokerError as error:
         yield Finding("broker", "fail", str(error), way_out(str(error)))
 

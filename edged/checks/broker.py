@@ -54,7 +54,7 @@ def examine(board: str, fleet: str, config: LinkConfig, make_link: MakeLink, hos
             yield Finding("broker", "fail", fault, way_out(fault))
             return
         yield from limits(link.status())
-        fault = _echoed(link, echo, config.echo_seconds, kept)
+        fault = echoed(link, echo, config.echo_seconds, kept)
         if fault:
             yield Finding("access list", "fail", fault, way_out(fault))
         else:
@@ -110,7 +110,7 @@ def _connected(link: Link, kept: list[Message]) -> str:
     return f"{status.host}:{status.port} {status.stage}: nothing came of it within {CONNECT_SECONDS:g} s"
 
 
-def _echoed(link: Link, topic: str, seconds: float, kept: list[Message]) -> str:
+def echoed(link: Link, topic: str, seconds: float, kept: list[Message]) -> str:
     """Why a word to the board's own topic does not come back; empty when it does."""
     word = secrets.token_hex(8).encode()
     token = link.publish(topic, word)

@@ -158,6 +158,14 @@ def test_doctor_names_what_the_access_list_withholds(desk: Desk) -> None:
     assert "board/+/report" in done.output
 
 
+def test_doctor_notices_an_access_list_that_grants_all_and_delivers_nothing(desk: Desk) -> None:
+    desk.hall.broker.silent = True
+    done = desk.run("doctor")
+    assert done.status == exits.FAILED
+    assert "FAIL  access list: localhost:1883 echo: the broker accepts us but delivers nothing" in done.output
+    assert "check the ACL for edged/v1/main/board/cli-" in done.output
+
+
 def test_doctor_warns_of_a_clock_and_of_a_missing_sensor(desk: Desk) -> None:
     desk.hall.add("a")
     desk.hall.turn()
