@@ -187,7 +187,7 @@ def coordinate(count: int, port: int, folder: Path, width: int, rounds: int) -> 
         evaluate=False,
     )
     with opened(config) as server:
-        follow_run(server, settings, "benchmark", lambda: None)
+        follow_run(server, settings, "benchmark", lambda run: None)
         assert server.rounds is not None
         length = server.rounds.state.manifest.length_bytes
         copies = sum(server.distribution.published_bytes.values()) / length / rounds

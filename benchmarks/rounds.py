@@ -56,7 +56,7 @@ def run(width: int, rounds: int, folder: Path) -> None:
     )
     try:
         with opened(config, follow=lambda what, row: rows.setdefault(what, []).append(row)) as server:
-            follow_run(server, settings, "benchmark", lambda: None)
+            follow_run(server, settings, "benchmark", lambda run: None)
             published = server.distribution.published_bytes
             length = server.rounds.state.manifest.length_bytes if server.rounds else 0
         agents = [peak_bytes(process.pid) for process in boards.values()]
