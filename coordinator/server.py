@@ -19,6 +19,7 @@ from coordinator.boards import Boards
 from coordinator.collection import Collection
 from coordinator.config import Config
 from coordinator.counters import Counters
+from coordinator.diary import Diary
 from coordinator.distribution import Distribution
 from coordinator.evaluations import Evaluations
 from coordinator.execution import Execution
@@ -64,7 +65,7 @@ class Server:
         self.deposed = ""
         """Why another coordinator took over; then the loop has ended."""
         self._follow = follow
-        self.onlookers: list[Onlooker] = []
+        self.onlookers: list[Onlooker] = [Diary()]
         self._inbox: deque[ev.Event] = deque()
         self._feeding = self.stopping = False
         self._woken_seconds = self._flushed_seconds = float("-inf")

@@ -66,7 +66,7 @@ class Switchboard:
                 LOG.warning("the connection to the broker is lost: %s", item.reason)
                 server.feed(ev.OwnLink(False))
             case wire.Stage():
-                LOG.info("%s", item.reason)
+                LOG.warning("the broker: %s", item.reason)
             case Done():
                 item.deliver()
             case Answer():
