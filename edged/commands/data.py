@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from edged.formats.prepared import Manifest
     from edged.pools import Pool
 
-app = typer.Typer(help="Prepare, check and describe the data that boards train on.", no_args_is_help=True)
+app = typer.Typer(
+    help="Prepare, check and describe the data that boards train on.",
+    epilog="Example: edged data fetch mnist -o /data/mnist",
+    no_args_is_help=True,
+)
 
 EXIT_DATA, EXIT_USAGE = 1, 2
 OptionalTexts = Optional[list[str]]  # noqa: UP045 - typer reads it at run time, on Python 3.10 too

@@ -9,12 +9,14 @@ import typer
 
 app = typer.Typer(
     help="Show this board's energy sensors, watch them, measure a command, scale them to a wall meter.",
+    epilog="Example: edged probe list",
     no_args_is_help=True,
 )
 
 # typer reads these at run time, on Python 3.10 too.
 OptionalPath = Optional[Path]  # noqa: UP045
 OptionalText = Optional[str]  # noqa: UP045
+OptionalTexts = Optional[list[str]]  # noqa: UP045
 OptionalNumber = Optional[float]  # noqa: UP045
 
 EXIT_FAILED = 1
@@ -90,9 +92,11 @@ def watch(
         raise typer.Exit(EXIT_INTERRUPTED if seconds else 0) from None
 
 
-@app.command("measure", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@app.command("measure", context_settings={"ignore_unknown_options": True})
 def measure(
-    context: typer.Context,
+    command: Annotated[
+        OptionalTexts, typer.Argument(help="What to run, with its arguments.", metavar="COMMAND")
+    ] = None,
     *,
     config: Config = None,
     idle_watts: Idle = None,
@@ -106,13 +110,13 @@ def measure(
     from edged.commands import _probe_show
     from edged.commands._probe_meter import Refused, measured, opened
 
-    if not context.args:
+    if not command:
         typer.echo("edged probe measure: no command given; put it behind --", err=True)
         raise typer.Exit(2)
     try:
         with opened(Path("/"), config, idle_watts, full_watts) as meter:
             meter.start()
-            outcome = measured(meter, context.args)
+            outcome = measured(meter, command)
             findings = meter.channels()
     except Refused as error:
         raise _refused(error) from None

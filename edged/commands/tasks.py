@@ -7,7 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-app = typer.Typer(help="List the tasks that this machine can train, and their options.", no_args_is_help=True)
+app = typer.Typer(
+    help="List the tasks that this machine can train, and their options.",
+    epilog="Example: edged tasks show mnist",
+    no_args_is_help=True,
+)
 
 EXIT_USAGE = 2
 Json = Annotated[bool, typer.Option("--json", help="As a JSON object.")]

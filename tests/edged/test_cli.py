@@ -27,6 +27,22 @@ def test_every_sub_command_has_help_with_an_example() -> None:
         assert "--json" in text, name
 
 
+@pytest.mark.parametrize("group", ["probe", "data", "tasks"])
+def test_every_group_and_all_its_commands_have_help_with_an_example(group: str) -> None:
+    listing = run(group, "--help").output
+    assert f"Example: edged {group}" in listing
+    found = next(one for one in build().registered_groups if one.name == group).typer_instance
+    assert found is not None
+    for command in found.registered_commands:
+        assert f"edged {group} {command.name}" in " ".join(
+            run(group, str(command.name), "--help").output.split()
+        )
+
+
+def test_measures_usage_names_its_command() -> None:
+    assert "COMMAND" in run("probe", "measure", "--help").output.partition("\n\n")[0]
+
+
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys\nfrom edged.cli import build\nfrom typer.testing import CliRunner\n"
