@@ -25,6 +25,9 @@ class Counters:
             for board, counters in (kept or {}).items()
             for counter, value in counters.items()
         }
+        self._names: dict[str, set[str]] = {}
+        for board, counter in self._counts:
+            self._names.setdefault(board, set()).add(counter)
         self._logged: dict[tuple[str, str], float] = {}
         self._changed: set[tuple[str, str]] = set()
 
@@ -35,6 +38,7 @@ class Counters:
             key = ("-", note.counter)
         text = " ".join(note.text.split())[:500]
         self._counts[key] = (self._counts.get(key, (0, ""))[0] + 1, text)
+        self._names.setdefault(key[0], set()).add(key[1])
         self._changed.add(key)
         if now - self._logged.get(key, float("-inf")) >= LOG_AGAIN_SECONDS:
             self._logged[key] = now
@@ -42,11 +46,11 @@ class Counters:
 
     def of(self, board: str) -> dict[str, tuple[int, str]]:
         """This board's counters with the last text."""
-        return {counter: value for (name, counter), value in sorted(self._counts.items()) if name == board}
+        return {counter: self._counts[board, counter] for counter in sorted(self._names.get(board, ()))}
 
     def boards(self) -> list[str]:
         """Boards with a counter."""
-        return sorted({board for board, _ in self._counts})
+        return sorted(self._names)
 
     def totals(self) -> dict[str, int]:
         """By counter, over all boards."""

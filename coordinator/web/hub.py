@@ -23,6 +23,7 @@ from edged.messages import FleetState, Power
 LOG = logging.getLogger(__name__)
 WATTS_SECONDS: Final = 0.1
 ASK_SECONDS: Final = 1.0
+BOARDS_A_SECOND: Final = 500
 ANSWER_SECONDS: Final = 5.0
 MOST_READERS: Final = 32
 MOST_WAITING: Final = 200
@@ -176,7 +177,8 @@ class Hub:
     async def _ask_regularly(self) -> None:
         """Boards and status while somebody looks; only what changed is told."""
         while True:
-            await asyncio.sleep(ASK_SECONDS)
+            # Rows of many boards take the coordinator's loop some milliseconds: then less often.
+            await asyncio.sleep(max(ASK_SECONDS, len(self._watts) / BOARDS_A_SECOND))
             if not self.readers:
                 self._said.clear()
                 continue
