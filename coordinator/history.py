@@ -4,11 +4,13 @@ It writes nothing. Rows come back as the dicts that were recorded, with the wall
 """
 
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from coordinator.controller import NAMED_WEIGHTS
 from coordinator.schema import TABLES
 
 FILE: Final = "edged.sqlite3"
@@ -36,7 +38,8 @@ class History:
         self._connection.close()
 
     def runs(self) -> list[dict[str, Any]]:
-        """All runs, newest first, with their settings and how many rounds are recorded."""
+        """All runs, newest first: settings, how many rounds are recorded, and policy and weights by now."""
+        changes = self._changes()
         rows = self._connection.execute(
             "SELECT run, at, ended, reason, complete, task_hash, task_source, settings, "
             "(SELECT count(*) FROM rounds WHERE rounds.run = runs.run) "
@@ -51,11 +54,20 @@ class History:
                 "complete": None if complete is None else bool(complete),
                 "task_hash": task_hash,
                 "task_source": source,
-                "settings": msgspec.json.decode(settings),
+                "settings": (asked := msgspec.json.decode(settings)),
                 "rounds": rounds,
+                "now": _by_now(asked, changes.get(run, ())),
             }
             for run, at, ended, reason, complete, task_hash, source, settings, rounds in rows
         ]
+
+    def _changes(self) -> dict[str, list[dict[str, Any]]]:
+        found: dict[str, list[dict[str, Any]]] = {}
+        for run, text in self._connection.execute("SELECT run, row FROM controls ORDER BY id"):
+            row = msgspec.json.decode(text)
+            if row["what"] in ("policy", "weights"):
+                found.setdefault(run, []).append(row)
+        return found
 
     def newest_run(self) -> str | None:
         """The run that was started last."""
@@ -107,3 +119,15 @@ class History:
         for board, counter, count, text in self._connection.execute(query):
             counted.setdefault(board, {})[counter] = (count, text)
         return counted
+
+
+def _by_now(settings: dict[str, Any], changes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Policy and weights after all wishes of the operator, and how many those were."""
+    now = {key: settings.get(key) for key in ("policy", "w_t", "w_e")}
+    for row in changes:
+        if row["what"] == "weights":
+            now |= {"w_t": row["w_t"], "w_e": row["w_e"]}
+        else:
+            named = NAMED_WEIGHTS.get(row["policy"])
+            now |= {"policy": row["policy"]} | ({"w_t": named.w_t, "w_e": named.w_e} if named else {})
+    return {**now, "changes": len(changes)}

@@ -45,7 +45,16 @@ def status(server: "Server") -> dict[str, Any]:
             board: {name: count for name, (count, _) in server.counters.of(board).items() if count}
             for board in server.counters.boards()
         },
-        "odd": {name: text for name, (count, text) in server.counters.of("-").items() if count},
+        "odd": {
+            board: texts
+            for board in server.counters.boards()
+            if (texts := _odd(server.counters.of(board), board))
+        },
+        "board_counters": {
+            name: counters
+            for name, seen in sorted(server.fleet.boards.items())
+            if seen.state and (counters := {k: n for k, n in seen.state.counters.items() if n})
+        },
         "alerts": msgspec.to_builtins(server.lookout.alerts),
         "telemetry": server.lookout.telemetry(),
         "evaluations_open": server.evaluations.open,
@@ -111,3 +120,9 @@ def newest(history: History, run: str, last: int) -> dict[str, Any]:
 
 def _slim(decision: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in decision.items() if key != "memories"}
+
+
+def _odd(counters: dict[str, tuple[int, str]], board: str) -> dict[str, str]:
+    """The last words of each counter; of a board only those of its largest, for there may be many boards."""
+    counted = sorted(((count, name, text) for name, (count, text) in counters.items() if count), reverse=True)
+    return {name: text for _, name, text in (counted if board == "-" else counted[:1])}

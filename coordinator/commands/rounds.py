@@ -134,12 +134,18 @@ def _cells(row: Row, held_out: Row) -> list[str]:
 def _run_cells(row: Row) -> Sequence[str]:
     settings = row["settings"]
     state = "going on" if row["ended"] is None else "complete" if row["complete"] else row["reason"]
-    weights = "" if settings["policy"] == "equal" else f", w_e {_show.weight(settings['w_e'])}"
+    now = row.get("now") or {**settings, "changes": 0}
+    began, policy = _policy(settings), _policy(now)
+    changed = "" if policy == began else f" (began as {began})"
     return [
         row["run"],
         time.strftime("%Y-%m-%d %H:%M", time.localtime(row["at"])),
-        settings["policy"] + weights,
+        policy + changed,
         settings["task"],
         f"{row['rounds']} of {settings['rounds']}",
         state,
     ]
+
+
+def _policy(said: Row) -> str:
+    return str(said["policy"]) + ("" if said["policy"] == "equal" else f", w_e {_show.weight(said['w_e'])}")

@@ -166,15 +166,20 @@ def _decisions(decisions: list[Data]) -> Iterator[str]:
 
 def _counters(data: Data) -> Iterator[str]:
     counted = {board: counters for board, counters in data["counters"].items() if counters}
-    if not counted:
-        yield "nothing was refused or odd"
-        return
-    yield "refused or odd, so far"
+    yield "refused or odd, so far" if counted else "nothing was refused or odd"
     for board, counters in counted.items():
-        words = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counters.items())
-        yield f"  {'coordinator' if board == '-' else board}: {words}"
-    for text in (data.get("odd") or {}).values():
-        yield f"    {text}"
+        yield f"  {'coordinator' if board == '-' else board}: {_counted(counters)}"
+        for name, text in (data.get("odd") or {}).get(board, {}).items():
+            yield f"    {name.replace('_', ' ')}, last: {text}"
+    own = data.get("board_counters") or {}
+    if own:
+        yield "what boards count themselves"
+        for board, counters in own.items():
+            yield f"  {board}: {_counted(counters)}"
+
+
+def _counted(counters: Data) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counters.items())
 
 
 def _indented(columns: list[str], rows: list[list[str]], heading: bool = True) -> Iterator[str]:

@@ -210,7 +210,7 @@ def board_row(row: dict[str, Any]) -> dict[str, Any]:
 
 def slim(status: dict[str, Any]) -> dict[str, Any]:
     """Status without what the page has from elsewhere."""
-    left_out = ("decisions", "boards", "fleet", "published_bytes", "received_bytes")
+    left_out = ("decisions", "boards", "fleet", "board_counters", "published_bytes", "received_bytes")
     return {name: value for name, value in status.items() if name not in left_out}
 
 

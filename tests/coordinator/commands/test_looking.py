@@ -45,8 +45,22 @@ def test_status_counts_what_was_refused(desk: Desk) -> None:
     run_of_three(desk)
     desk.hall.operator.publish(desk.hall.topics.of("report", board="a"), b"{nonsense")
     desk.hall.turn()
-    output = desk.run("status").output
-    assert "a: malformed reports 1" in output
+    desk.hall.operator.publish(desk.hall.topics.of("request"), b"{nonsense")
+    desk.hall.turn()
+    lines = desk.run("status").output.splitlines()
+    at = lines.index("  a: malformed reports 1")
+    assert lines[at + 1].startswith("    malformed reports, last: report: JSON is malformed")
+    at = lines.index("  coordinator: malformed requests 1")
+    assert lines[at + 1].startswith("    malformed requests, last: request: ")
+
+
+def test_status_shows_what_boards_count_themselves(desk: Desk) -> None:
+    desk.hall.add("a")
+    desk.hall.turn()
+    desk.hall.boards[0].say(counters={"reconnects": 3, "refused_orders": 0})
+    desk.hall.turn()
+    lines = desk.run("status").output.splitlines()
+    assert lines[lines.index("what boards count themselves") + 1] == "  a: reconnects 3"
 
 
 def test_status_of_a_paused_run(desk: Desk) -> None:
@@ -111,6 +125,18 @@ def test_runs_are_listed_by_the_coordinator(desk: Desk) -> None:
     assert "no run was started yet" in desk.run("runs").output
     run_of_three(desk)
     assert "going on" in desk.run("runs").output
+
+
+def test_runs_show_the_policy_that_holds_by_now(desk: Desk) -> None:
+    run_of_three(desk)
+    assert "adaptive, w_e 0 " in desk.run("runs").output
+    desk.run("weights", "--w-e", "0.5")
+    assert "adaptive, w_e 0.5 (began as adaptive, w_e 0)" in desk.run("runs").output
+    desk.run("policy", "equal")
+    desk.hall.turn()
+    assert "equal (began as adaptive, w_e 0)" in desk.run("runs").output
+    now = desk.run("runs", "--json").json[0]["now"]
+    assert (now["policy"], now["w_e"], now["changes"]) == ("equal", 0.5, 2)
 
 
 def test_top_shows_each_board_with_share_seconds_joules_wait_cost_and_basis(desk: Desk) -> None:
