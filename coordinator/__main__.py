@@ -1,15 +1,19 @@
 """`edged-coordinator`, and `python -m coordinator`."""
 
+from collections.abc import Callable
+
 from edged import entry
 
 
 def main() -> None:
     """The console script."""
-    entry.guard()
+    entry.run(_load)
+
+
+def _load() -> Callable[[], None]:
     from coordinator import cli
 
-    entry.unguard()
-    cli.main()
+    return cli.main
 
 
 if __name__ == "__main__":

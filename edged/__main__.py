@@ -1,15 +1,19 @@
 """`edged`, and `python -m edged`."""
 
+from collections.abc import Callable
+
 from edged import entry
 
 
 def main() -> None:
     """The console script."""
-    entry.guard()
+    entry.run(_load)
+
+
+def _load() -> Callable[[], None]:
     from edged import cli
 
-    entry.unguard()
-    cli.main()
+    return cli.main
 
 
 if __name__ == "__main__":

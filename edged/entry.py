@@ -8,6 +8,7 @@ traceback.
 import os
 import signal
 import sys
+from collections.abc import Callable
 from importlib import import_module
 
 INTERRUPTED = 130
@@ -25,6 +26,20 @@ def unguard() -> None:
     """The imports are done: SIGINT raises KeyboardInterrupt again."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def run(load: Callable[[], Callable[[], None]]) -> None:
+    """Call the program that `load` imports. Ctrl-C that it does not answer ends it with 130, and so does one
+    while the process goes down."""
+    guard()
+    program = load()
+    try:
+        unguard()
+        program()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    finally:
+        guard()
 
 
 def hand_over(module: str, text: str) -> None:

@@ -31,12 +31,31 @@ runpy.run_module({program!r}, run_name="__main__")
 
 
 @pytest.mark.parametrize(
-    ("program", "module"), [("edged", "typer"), ("coordinator", "typer"), ("edged.entry", "msgspec")]
+    ("program", "module"),
+    [
+        ("edged", "typer"),
+        ("edged", "edged.commands.tasks"),  # while the command line is put together
+        ("coordinator", "typer"),
+        ("edged.entry", "msgspec"),
+    ],
 )
 def test_ctrl_c_while_a_program_imports_ends_it_quietly_with_130(program: str, module: str) -> None:
     code = INTERRUPTED_AT.format(program=program, module=module, argv=[program, "edged.daemon", "{}"])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize("program", ["edged", "coordinator"])
+def test_ctrl_c_while_a_program_goes_down_is_quiet_too(program: str) -> None:
+    code = (
+        "import atexit, os, runpy, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "atexit.register(os.kill, os.getpid(), signal.SIGINT)\n"
+        f"sys.argv = ['x', 'version']; runpy.run_module({program!r}, run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+    assert done.stdout.startswith("edged")
 
 
 def test_ctrl_c_between_the_command_and_the_daemon_is_not_lost() -> None:
