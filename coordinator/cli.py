@@ -25,7 +25,8 @@ from coordinator.commands import (
 
 app = typer.Typer(
     name="edged-coordinator",
-    help="Give unlike boards their shares of the training, merge the models, and show what it costs.",
+    help="Give unlike boards their shares of the training, merge the models, and show what it costs.\n\n"
+    "Example: edged-coordinator demo",
     epilog="Exit statuses: 0 done, 1 failed, 2 usage, 3 no coordinator answers, 4 it refuses, 69 no broker, "
     "78 configuration, 130 Ctrl-C.",
     no_args_is_help=True,

@@ -120,7 +120,8 @@ class Follower:
         longest = f" ({row['longest']})" if row["longest"] else ""
         lost = row["ordered"] - row["accepted"]
         _show.line(
-            f"round {row['round']}/{of}: makespan {_show.duration(row['makespan_seconds'])}{longest}, "
+            f"round {row['round']}/{of}{_show.beyond(row['round'], of)}: "
+            f"makespan {_show.duration(row['makespan_seconds'])}{longest}, "
             f"compute {joules_by_basis(row)}, {shares(row)}"
             + (f", {lost:,} samples lost and dealt again" if lost else "")
         )

@@ -80,6 +80,11 @@ def weight(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:g}"
 
 
+def beyond(number: int, of: int) -> str:
+    """Why there is a round 401 of 400."""
+    return " (a short last round makes up for lost samples)" if number > of > 0 else ""
+
+
 def shares(given: Mapping[str, int], most: int = 6) -> str:
     """Board and samples; of large fleets the first few, and how many more there are."""
     shown = " ".join(f"{board}:{n}" for board, n in list(given.items())[:most])

@@ -9,7 +9,11 @@ from coordinator.commands import _fleets, _recorded, _show
 from coordinator.commands._surroundings import ConfigOption, JsonOption, StoreOption, told
 from coordinator.commands.exits import CommandError
 
-app = typer.Typer(help="Fleet files: virtual boards for `simulate` and `compare`.", no_args_is_help=True)
+app = typer.Typer(
+    help="Fleet files: virtual boards for `simulate` and `compare`.\n\n"
+    "Example: edged-coordinator fleet show paper-eleven",
+    no_args_is_help=True,
+)
 
 
 @app.command("list")

@@ -78,7 +78,7 @@ def _run(data: Data) -> Iterator[str]:
     paused = ", to be paused" if run["paused"] and run["phase"] != "paused" else ""
     yield (
         f"run {run['run']}: {run['phase']}{paused}, "
-        f"round {run['round']} of {settings['rounds']}, "
+        f"round {run['round']} of {settings['rounds']}{_show.beyond(run['round'], settings['rounds'])}, "
         f"{run['accepted']:,} of {run['target']:,} samples accepted"
         + (f", {run['returned']:,} to be dealt again" if run.get("returned") else "")
     )

@@ -29,7 +29,7 @@ def telemetry(
     run: Annotated[str | None, typer.Argument(metavar="[RUN]", show_default=False)] = None,
     *,
     url: Annotated[
-        str | None, typer.Option("--url", help="Instead of [telemetry] url.", show_default=False)
+        str | None, typer.Option("--url", help="Instead of the configured one.", show_default=False)
     ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Import a run that the server has points of.")
@@ -39,7 +39,7 @@ def telemetry(
     fleet: FleetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Set up the InfluxDB of [telemetry] (database or bucket, retention, DBRP), check it, or import a RUN.
+    """Set up the configured InfluxDB (database or bucket, retention, DBRP), check it, or import a RUN.
 
     check writes a point and reads it back through InfluxQL, as the dashboards will. import writes a run of
     the store that was recorded without a server.

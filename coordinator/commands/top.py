@@ -69,7 +69,8 @@ def heading(seen: Data) -> Iterator[str]:
         yield f"{status['host']}: no run{', one is being prepared' if status.get('preparing') else ''}"
         return
     yield (
-        f"{run['run']}  {run['phase']}  round {run['round']}/{run['settings']['rounds']}  "
+        f"{run['run']}  {run['phase']}  round {run['round']}/{run['settings']['rounds']}"
+        f"{_show.beyond(run['round'], run['settings']['rounds'])}  "
         f"{fleet['policy']}  w_t {_show.weight(fleet['w_t'])}  w_e {_show.weight(fleet['w_e'])}"
     )
     waiting = fleet.get("waiting") or ()

@@ -32,6 +32,12 @@ def test_a_command_helps_with_an_example_and_has_a_json_form(command: str) -> No
     assert "\x1b" not in done.stdout
 
 
+@pytest.mark.parametrize(("group", "example"), [((), "demo"), (("fleet",), "fleet show paper-eleven")])
+def test_a_group_helps_with_an_example_too(group: tuple[str, ...], example: str) -> None:
+    done = CliRunner().invoke(app, [*group, "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"})
+    assert f"Example: edged-coordinator {example}" in done.stdout
+
+
 def test_an_unknown_command_is_a_usage_fault() -> None:
     assert CliRunner().invoke(app, ["dance"]).exit_code == exits.USAGE
 

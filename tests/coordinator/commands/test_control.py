@@ -47,7 +47,7 @@ def test_weights_without_options_only_tell_what_holds(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--w-e", "nan"), "between 0 and 1"),
+        (("--w-e", "nan"), "--w-e nan: it must be a finite number"),
         (("--w-e", "1.5"), "between 0 and 1"),
         (("--w-t", "-1"), "between 0 and 1"),
         (("--w-e", "0", "--w-t", "0"), "both 0"),

@@ -17,11 +17,14 @@ class Watch:
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.evaluations: list[dict[str, Any]] = []
         self.follower = Follower("r1", 300, self._fetch, as_json=False)
-        self._capsys = capsys
+        self.capsys = capsys
 
     def see(self, **changes: Any) -> list[str]:
         self.follower.see(replace(UP, **changes))
-        return self._capsys.readouterr().err.splitlines()
+        return self.capsys.readouterr().err.splitlines()
+
+    def told(self) -> list[str]:
+        return self.capsys.readouterr().out.splitlines()
 
     def _fetch(self, last: int) -> dict[str, Any]:
         row = {
@@ -82,6 +85,14 @@ def test_one_state_older_than_the_run_ends_nothing(watch: Watch) -> None:
         watch.see(run="r0", phase="done")
         watch.see()
     assert not watch.follower.done
+
+
+def test_a_round_beyond_the_last_says_why_there_is_one(watch: Watch) -> None:
+    watch.follower.see(replace(UP, rounds=2, last={"run": "r1", "round": 3}))
+    assert watch.told()[0].startswith("round 3/2 (a short last round makes up for lost samples): makespan")
+    again = Watch(watch.capsys)
+    again.follower.see(replace(UP, last={"run": "r1", "round": 3}))
+    assert again.told()[0].startswith("round 3/3: makespan")
 
 
 def test_the_last_figures_are_those_of_the_last_round(watch: Watch) -> None:
