@@ -2,6 +2,8 @@
 
 import base64
 import hashlib
+import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -84,3 +86,10 @@ def test_passwords_are_long_and_never_the_same() -> None:
     made = {provisioning.new_password() for _ in range(50)}
     assert len(made) == 50
     assert min(map(len, made)) >= 24
+
+
+def test_the_manual_shows_the_rules_that_are_written() -> None:
+    access = provisioning.with_rules("", "coordinator", provisioning.coordinator_rules("main"))
+    access = provisioning.with_rules(access, "pi4", provisioning.board_rules("main", "pi4"))
+    manual = (Path(__file__).resolve().parents[2] / "docs" / "operate.md").read_text()
+    assert textwrap.indent(access, "    ") in manual
