@@ -132,6 +132,7 @@ def _preview(server: "Server", do: ask.PreviewWeights) -> Reply:
         shares=would.shares if would else {},
         changed=bool(would and would.shares != control.shares),
         notes=list(would.notes) if would else [],
+        bases=sorted({m.basis for m in control.memories.values() if m.basis}),
         **allocation.promised("", would),
         **allocation.promised("present_", kept),
     )

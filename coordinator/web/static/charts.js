@@ -82,7 +82,7 @@ function tuned() {
   return marks.map((change) => ({
     type: "line", yref: "paper", y0: 0, y1: 1, x0: change.from_round, x1: change.from_round,
     line: { dash: "dash", width: 1, color: theme().quiet },
-    label: { text: `w_e ${figure(change.w_e)}`, textposition: "end", font: { size: 10, color: theme().quiet } },
+    label: { text: `w_e ${figure(change.w_e)}`, textposition: "end", textangle: 0, xanchor: "left", font: { size: 10, color: theme().quiet } },
   }));
 }
 
@@ -110,6 +110,7 @@ function makespan() {
 function joules() {
   const bases = [...new Set(state.rounds.flatMap((row) => Object.keys(row.joules_by_basis)))].sort();
   document.getElementById("joules-basis").textContent = bases.join(", ");
+  for (const place of document.querySelectorAll(".all-bases")) place.textContent = bases.join(", ");
   if (!bases.length) return empty("chart-joules", "no joules are known");
   const traces = [];
   bases.forEach((basis, i) => {

@@ -1,6 +1,6 @@
 // The slider: what a weight would bring is asked for while it moves, and applied only by the button.
 import { state } from "./state.js";
-import { duration, figure } from "./words.js";
+import { badge, duration, figure } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 let asked = 0;
@@ -39,6 +39,7 @@ export function preview() {
       at("would-seconds").textContent = duration(found.seconds);
       at("would-joules").textContent = figure(found.joules);
       at("would-text").textContent = words(found);
+      for (const place of document.querySelectorAll("#would .bases")) place.replaceChildren(...found.bases.map((basis) => badge(basis)));
     })
     .catch(() => clear("the coordinator does not answer"));
 }
@@ -59,6 +60,7 @@ function words(found) {
 function clear(text) {
   for (const id of ["now-seconds", "now-joules", "would-seconds", "would-joules"]) at(id).textContent = "?";
   at("would-text").textContent = text;
+  for (const place of document.querySelectorAll("#would .bases")) place.replaceChildren();
 }
 
 function show() {
