@@ -142,6 +142,11 @@ def test_hostile_names_and_texts_stay_words(paged: Paged, browser: Browser) -> N
         browser.until("document.querySelector('#chart-shares')?.textContent.includes('<img')")
         assert browser.value("document.querySelectorAll('main img, main script').length") == 0
         assert browser.value("document.querySelectorAll('main b').length") == 0
+        browser.until("document.querySelector('#chart-joules')?.textContent.includes('<b>bold</b>')")
+        styled = (
+            "[...document.querySelectorAll('main svg tspan')].filter((one) => one.style.fontWeight).length"
+        )
+        assert browser.value(styled) == 0, "the charts' library reads tags, too"
         assert HOSTILE[:40] in browser.text("#alert-list")
         shot(browser, "page-hostile")
 

@@ -121,7 +121,7 @@ function joules() {
       const hidden = { x: numbers(), mode: "lines", line: { width: 0 }, showlegend: false, hoverinfo: "skip" };
       traces.push({ ...hidden, y: edge(-1) }, { ...hidden, y: edge(1), fill: "tonexty", fillcolor: `${colour(i)}33` });
     }
-    traces.push({ name: basis, x: numbers(), y, mode: "lines", line: { color: colour(i) } });
+    traces.push({ name: plain(basis), x: numbers(), y, mode: "lines", line: { color: colour(i) } });
   });
   show("chart-joules", traces, { yaxis: { title: { text: "joules" }, rangemode: "tozero" }, xaxis: { title: { text: "round" } }, shapes: tuned() });
 }

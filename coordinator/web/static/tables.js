@@ -17,7 +17,7 @@ function headline() {
   const { fleet, status } = state;
   const run = status.run;
   set(document.getElementById("fleet-name"), status.host ? `· ${status.host}` : "");
-  let text = "no run is going on";
+  let text = state.run ? `no run is going on; what is shown is of run ${state.run}` : "no run is going on";
   if (status.preparing) text = `run ${status.preparing} is being prepared`;
   else if (run) text = `run ${run.run}: ${fleet.phase ?? run.phase}, round ${fleet.round} of ${fleet.rounds}`;
   const waiting = (fleet.waiting ?? []).map((one) => `${one.board} (${one.what})`);
