@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from coordinator.checkpoints import sync_folder
 from edged.messages import Manifest
-from edged.weights import DTYPES, Entry, WeightsError, check, read_header, schema
+from edged.optimizers import PREFIX
+from edged.weights import DTYPES, Entry, Schema, WeightsError, check, read_header, schema
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,14 +43,16 @@ def check_update(update: Path, model: Path, norm_bound: float = NORM_BOUND) -> N
     """Raises WeightsError where the update is not a finite set of the model's tensors, or lies so far from
     the model that it would be the model: a site with 0.6 % of the data, scaled by 1,000, moved a
     size-weighted mean by 5.5 times its own norm (KatherLab/MediSwarm PR 566)."""
-    expected = schema(model)
+    expected = _expected(update, model)
     before, after = read_header(model), read_header(update)
-    if schema(update) != expected or any(dtype == "BOOL" for dtype, _ in expected.values()):
+    # The sums below tell of values that are not finite in the model's own tensors, not of these.
+    special = any(dtype == "BOOL" or name.startswith(PREFIX) for name, (dtype, _) in expected.items())
+    if special or schema(update) != expected:
         check(update, expected)
     squares = moved = 0.0
     elements = 0
     for name, entry in before.items():
-        if not entry.dtype.startswith("F"):
+        if not entry.dtype.startswith("F") or name.startswith(PREFIX):
             continue
         for old, new in zip(_slices(model, entry), _slices(update, after[name]), strict=True):
             step, place = _wide_difference(new, old)
@@ -69,6 +72,19 @@ def check_update(update: Path, model: Path, norm_bound: float = NORM_BOUND) -> N
         )
 
 
+def _expected(update: Path, model: Path) -> Schema:
+    """The model's tensors, and what the update has of its optimizer: numbers, or as large as a parameter."""
+    expected = {name: kind for name, kind in schema(model).items() if not name.startswith(PREFIX)}
+    for name, (dtype, shape) in schema(update).items():
+        if not name.startswith(PREFIX):
+            continue
+        parameter = expected.get(name.removeprefix(PREFIX).partition("/")[2])
+        if parameter is None or not dtype.startswith("F") or shape not in ((), parameter[1]):
+            raise WeightsError(f"{update.name}: {name!r} is no state of a parameter")
+        expected[name] = (dtype, shape)
+    return expected
+
+
 def fold(
     updates: Sequence[tuple[Path, int]],
     target: Path,
@@ -86,8 +102,15 @@ def fold(
     total = sum(samples for _, samples in updates)
     if total < 1:
         raise ValueError("nothing to merge: no update with samples")
+    if len(updates) == 1:
+        # The same bytes, so that ranks that trained together hold the merged model already.
+        return _write(target, _bytes(updates[0][0]), chunk_bytes)
     headers = [read_header(path) for path, _ in updates]
     first = headers[0]
+    for (path, _), header in zip(updates, headers, strict=True):
+        if header.keys() != first.keys():
+            odd = sorted(header.keys() ^ first.keys())[0]
+            raise WeightsError(f"{path.name}: tensor {odd!r} is not in all of the updates")
     # Widest elements first keeps every tensor aligned in the file.
     names = sorted(first, key=lambda name: (-DTYPES[first[name].dtype], name))
 
@@ -109,6 +132,12 @@ def fold(
                 yield mean.astype(_NUMPY[entry.dtype]).tobytes()
 
     return _write(target, merged(), chunk_bytes)
+
+
+def _bytes(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while part := file.read(SLICE_ELEMENTS):
+            yield part
 
 
 def _header(names: Sequence[str], entries: dict[str, Entry]) -> bytes:

@@ -3,6 +3,7 @@
 The arithmetic itself is `controller/`; this file knows runs and reports.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct, structs
@@ -121,6 +122,33 @@ def promised(prefix: str, allocation: Allocation | None) -> dict[str, Any]:
     else:
         why = ""
     return {f"{prefix}seconds": seconds, f"{prefix}joules": joules, f"{prefix}joules_reason": why}
+
+
+def merged(decisions: Sequence[Allocation]) -> Allocation:
+    """The decisions of several silos as one: their shares side by side, the longest makespan, all joules."""
+    if len(decisions) == 1:
+        return decisions[0]
+    seconds = [one.predicted_seconds for one in decisions]
+    joules = [one.predicted_joules for one in decisions]
+    waits = [one.predicted_wait_joules for one in decisions]
+    known = [value for value in seconds if value is not None]
+    return Allocation(
+        shares={board: n for one in decisions for board, n in one.shares.items()},
+        changed=any(one.changed for one in decisions),
+        reason="; ".join(one.reason for one in decisions),
+        costs={board: cost for one in decisions for board, cost in one.costs.items()},
+        wanted={board: n for one in decisions for board, n in one.wanted.items()},
+        predicted_seconds=max(known) if len(known) == len(seconds) else None,
+        predicted_joules=_sum(joules),
+        predicted_wait_joules=_sum(waits),
+        left=tuple(board for one in decisions for board in one.left),
+        notes=tuple(note for one in decisions for note in one.notes),
+    )
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
 
 
 def adopt(control: Control, allocation: Allocation) -> None:

@@ -91,13 +91,13 @@ def _weights(server: "Server", do: ask.SetWeights, who: str) -> Reply:
     control, next_round = rounds.state.control, rounds.state.round + 1
     if do.w_e is None and do.w_t is None:
         text = f"w_t {control.w_t:g}, w_e {control.w_e:g}, policy {control.policy}"
-        return _yes(text, w_t=control.w_t, w_e=control.w_e, policy=control.policy, shares=control.shares)
+        return _yes(text, w_t=control.w_t, w_e=control.w_e, policy=control.policy, shares=rounds.state.shares)
     try:
         weights = Weights.of(do.w_e, do.w_t)
         would = rounds.preview(weights)
     except ValueError as error:
         raise RefusalError(str(error)) from None
-    before = dict(control.shares)
+    before = rounds.state.shares
     server.feed(ev.Weigh(weights.w_t, weights.w_e, who))
     text = f"w_t {weights.w_t:g}, w_e {weights.w_e:g} from round {next_round} on"
     if "w_e" not in {field.name for field in structs.fields(find(control.policy).Options)}:
@@ -130,7 +130,7 @@ def _preview(server: "Server", do: ask.PreviewWeights) -> Reply:
         w_e=weights.w_e,
         used=used,
         shares=would.shares if would else {},
-        changed=bool(would and would.shares != control.shares),
+        changed=bool(would and would.shares != rounds.state.shares),
         notes=list(would.notes) if would else [],
         bases=sorted({m.basis for m in control.memories.values() if m.basis}),
         **allocation.promised("", would),
@@ -140,14 +140,11 @@ def _preview(server: "Server", do: ask.PreviewWeights) -> Reply:
 
 def _policy(server: "Server", do: ask.SetPolicy, who: str) -> Reply:
     rounds = _present(server)
-    control, next_round = rounds.state.control, rounds.state.round + 1
+    next_round = rounds.state.round + 1
     if (do.name.endswith(".py") or "/" in do.name) and not server.trusted:
         raise RefusalError(f"{do.name}: over the broker a policy is given by name")
     try:
-        other = allocation.chosen(control, do.name, do.options)
-        boards = tuple(sorted(control.shares))
-        s = rounds.state
-        would = allocation.allocate(other, boards, s.settings.budget, next_round, s.batch) if boards else None
+        would = rounds.preview_policy(do.name, do.options)
     except (ValueError, msgspec.ValidationError) as error:
         raise RefusalError(str(error)) from None
     server.feed(ev.Choose(do.name, do.options, who))
@@ -155,7 +152,7 @@ def _policy(server: "Server", do: ask.SetPolicy, who: str) -> Reply:
         f"policy {do.name} from round {next_round} on",
         next_round,
         policy=do.name,
-        present=dict(control.shares),
+        present=rounds.state.shares,
         shares=would.shares if would else {},
         reason=would.reason if would else "no board has a share yet",
     )

@@ -8,7 +8,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from edged.messages import Order, Piece, Report
+from edged.groups import Readiness
+from edged.messages import Join, Order, Piece, Report
 
 Status = Literal["issued", "working", "reported", "attending", "accepted", "refused", "abandoned", "expired"]
 OPEN: frozenset[str] = frozenset({"issued", "working", "reported"})
@@ -43,11 +44,22 @@ class Assignment(Struct):
     """Of its last telemetry within this order, for the case that nothing more comes."""
     joules_basis: str = ""
     reason: str = ""
+    silo: str = ""
+    """Of a rank: the silo whose group it is in."""
+    ready: Readiness | None = None
+    join: Join | None = None
+    gone: bool = False
+    """A rank that was lost after all steps were done: nothing more is to be heard of it."""
 
     @property
     def order(self) -> str:
         """The order's id."""
         return str(getattr(self.message, "order", ""))
+
+    @property
+    def say(self) -> Order | Join:
+        """What is to be said to the board again until it has it."""
+        return self.message if self.join is None else self.join
 
     @property
     def open(self) -> bool:

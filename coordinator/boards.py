@@ -132,7 +132,7 @@ class Boards:
         birth, state, power = seen.birth, seen.state, self._power.get(board)
         rounds = server.rounds
         a = rounds.state.assignments.get(board) if rounds else None
-        memory = rounds.state.control.memories.get(board) if rounds else None
+        memory = rounds.state.memory(board) if rounds else None
         headline = next((channel for channel in birth.channels if channel.headline), None)
         return row | {
             "host": birth.host,

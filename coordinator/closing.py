@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from coordinator import allocation, records
 from coordinator import events as ev
 from coordinator.run import RunState
+from coordinator.silos import ALL
 from edged.messages import Abort, StandBy
 from edged.topics import version_id
 
@@ -19,16 +20,21 @@ EMPTY_PAUSE_SECONDS = 30.0
 
 
 def fold(state: RunState) -> ev.Fold:
-    """The merge of what was accepted, in board order, weighted by what was ordered."""
-    accepted = [a for a in state.assignments.values() if a.status == "accepted"]
-    items = tuple((a.board, a.order, a.samples) for a in sorted(accepted, key=lambda a: a.board))
+    """The merge of what was accepted, in board order, weighted by what was ordered. Of ranks that stepped
+    together one update counts for all; silos weigh what was accepted of their budgets."""
+    if state.groups:
+        done = [group for _, group in sorted(state.groups.items()) if group.standing == "done"]
+        items = tuple((g.uploader, state.assignments[g.uploader].order, g.samples) for g in done)
+    else:
+        accepted = [a for a in state.assignments.values() if a.status == "accepted"]
+        items = tuple((a.board, a.order, a.samples) for a in sorted(accepted, key=lambda a: a.board))
     return ev.Fold(state.run, state.round, version_id(state.run, state.merges + 1), items)
 
 
 def maybe_fold(run: "Rounds", now: float) -> None:
     """Merge once no order is open."""
     s = run.state
-    if s.phase != "running" or s.open_count:
+    if s.phase != "running" or s.open_count or s.stepping:
         return
     if any(a.status == "accepted" for a in s.assignments.values()):
         s.phase = "folding"
@@ -55,11 +61,18 @@ def _close(run: "Rounds", now: float) -> None:
     s = run.state
     accepted = [a for a in s.assignments.values() if a.status == "accepted"]
     for a in s.assignments.values():
-        if a.samples and a.status != "accepted" and a.board in run.fleet.boards:
-            allocation.miss(s.control, a.board)
+        tried = a.samples or a.silo
+        if tried and a.status != "accepted" and a.board in run.fleet.boards:
+            silo = s.silo_of(a.board)
+            if silo is not None:
+                allocation.miss(silo.control, a.board)
     s.last = records.round_row(s, now)
     run.emit(
-        *(ev.Record("board_round", records.board_row(s, a)) for a in s.assignments.values() if a.samples)
+        *(
+            ev.Record("board_round", records.board_row(s, a))
+            for a in s.assignments.values()
+            if a.samples or a.status in ("abandoned", "expired", "refused")
+        )
     )
     run.emit(ev.Record("round", s.last))
     if accepted and s.settings.evaluate:
@@ -86,9 +99,14 @@ def finish(run: "Rounds", reason: str, complete: bool) -> None:
     for a in s.assignments.values():
         if a.open:
             s.open_count -= 1
-            s.queue.give_back(a.pieces)
+            if not a.silo:
+                s.silos[ALL].queue.give_back(a.pieces)
             a.settle("abandoned", reason, s.clock)
             run.emit(ev.Send(a.board, Abort(a.order, s.boot, s.term, reason)), ev.Discard(a.board, a.order))
+    for group in s.groups.values():
+        if group.standing not in ("done", "lost"):
+            group.standing = "lost"
+            s.silos[group.silo].queue.give_back(group.pieces)
     s.phase, s.reason = "done", reason
     run.emit(ev.Save())
     run.emit(

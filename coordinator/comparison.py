@@ -27,6 +27,7 @@ MATCHED: Final = (
     "weight_decay",
     "optimizer_state",
     "options",
+    "silos",
 )
 """Settings that must be equal, or the comparison would be of other things than of policies."""
 BEHIND_PACE_LIMIT: Final = 0.01

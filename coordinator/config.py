@@ -90,6 +90,14 @@ class Pool(Struct, frozen=True, forbid_unknown_fields=True):
     path: str
 
 
+class Silo(Struct, frozen=True, forbid_unknown_fields=True):
+    """[silo.NAME]: who trains together in hfl-ddp, on how many samples a round, on which pool."""
+
+    boards: tuple[Id, ...] = ()
+    budget: Annotated[int, Meta(ge=1)] | None = None
+    pool: Id | None = None
+
+
 class Updates(Struct, frozen=True, forbid_unknown_fields=True):
     """[updates]: how far an update may move the model, and how many boards upload at once."""
 
@@ -106,6 +114,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     tasks: Tasks = Tasks()
     data: dict[Id, Pool] = {}
     updates: Updates = Updates()
+    silo: dict[Id, Silo] = {}
     telemetry: TelemetryOptions = TelemetryOptions()
     web: WebOptions = WebOptions()
     alerts: AlertOptions = AlertOptions()
@@ -148,6 +157,13 @@ folder = "{FOLDER}"
 # An update may move the parameters (root mean square) by so many times (1 + that of the model).
 norm_bound = {NORM_BOUND:.1f}
 boards_at_once = 4                       # that upload
+
+# Silos of regime hfl-ddp: boards that train together, over gloo, on data of their own. A board may also
+# announce its silo itself (board.silo).
+# [silo.attic]
+# boards = ["pi4", "pi5"]
+# budget = 600                             # samples a round, else in proportion to the silo's data
+# pool = "attic-mnist"                     # else the run's pool
 
 # A copy of a pool here gives held-out loss and accuracy after each round.
 # [data.mnist]

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from edged import tasks, weights
 from edged.messages import Manifest
+from edged.optimizers import parted
 from edged.schedule import subseed
 from edged.transfers import describe
 
@@ -108,7 +109,8 @@ class Bench:
             self._loaded, self._key = (task, options, task.load(folder, options)), key
         task, options, data = self._loaded
         model = task.model(options, 0)
-        model.load_state_dict(weights.load_torch(Path(question.model)))
+        state, _ = parted(weights.load_torch(Path(question.model)))
+        model.load_state_dict(state)
         found = task.evaluate(model, data, question.max_samples)
         return {name: float(value) if math.isfinite(value) else None for name, value in found.items()}
 

@@ -4,6 +4,7 @@ The newest (boot, conn) of a board counts; wills and births of older ones are ig
 A boot that comes back after another one had taken its id shows two boards with one id.
 """
 
+from collections.abc import Collection
 from typing import Literal
 
 from msgspec import Struct, field
@@ -134,10 +135,12 @@ class Fleet:
             return f"holds other data as pool {wanted.pool} ({pool.samples} samples)"
         return ""
 
-    def fingerprint(self, pool: str) -> tuple[str, int] | None:
-        """The copy of a pool that most boards hold, with its samples; None where nobody has it."""
+    def fingerprint(self, pool: str, boards: Collection[str] | None = None) -> tuple[str, int] | None:
+        """The copy of a pool that most boards (of these) hold, with its samples; None where nobody has it."""
         votes: dict[tuple[str, int], int] = {}
-        for seen in self.boards.values():
+        for name, seen in self.boards.items():
+            if boards is not None and name not in boards:
+                continue
             offer = seen.birth.pools.get(pool)
             if offer is not None and not offer.error:
                 key = (offer.fingerprint, offer.samples)

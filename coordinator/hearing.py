@@ -6,7 +6,7 @@ cost the run that board's share of one round.
 
 from typing import TYPE_CHECKING
 
-from coordinator import allocation, records, reports
+from coordinator import allocation, attempts, records, reports
 from coordinator import events as ev
 from coordinator.assignments import Assignment
 from edged.messages import Accepted, Birth, Refused, Report, StandBy, State
@@ -54,8 +54,14 @@ def heard(run: "Rounds", state: State, now: float) -> None:
         return None
     if a.open and state.abandoned == a.order:
         return run.lose(a, "abandoned", state.reason or "the board gave it up", now)
+    group = attempts.of(run, a.board)
+    if group is not None:
+        attempts.heard(run, group, a, state, now)
+        if run.state.assignments.get(state.board) is not a:
+            return None  # it has another order by now
     if state.order == a.order:
-        a.confirm(now)
+        if a.join is None or state.joined == a.join.group or state.phase != "training":
+            a.confirm(now)
         a.progress(state.samples_done, state.chunks_held, now)
     elif a.open and a.acknowledged:
         a.repeat_at(now)
@@ -88,13 +94,16 @@ def reported(run: "Rounds", report: Report, now: float) -> None:
         run.note(report.board, "older_terms", f"a report under term {report.term}, now {s.term}")
         a.repeat_at(now)
         return run.repeat(a, now)
-    why = reports.fault(report, a, s.manifest, now)
+    group = attempts.of(run, a.board)
+    why = reports.fault(report, a, group, s.manifest, now)
     if why:
         return refuse(run, a, "refused_reports", why, now)
     a.confirm(now)
     a.report = report
     a.settle("reported", "", now)
     a.alive(now, 0.0)
+    if group is not None:
+        return attempts.reported(run, group, a, report, now)
     assert report.manifest is not None
     return run.emit(ev.Save(), ev.Collect(a.board, a.order, report.manifest), ev.Announce())
 
@@ -110,5 +119,7 @@ def _closed(run: "Rounds", report: Report) -> None:
     name, round_number, board, _ = report.order.split(".")
     if name != run.state.run or board != report.board:
         return run.note(report.board, "stray_reports", f"closes {report.order}, which is not its own")
-    allocation.settle_account(run.state.control, board, report)
+    silo = run.state.silo_of(board)
+    if silo is not None:
+        allocation.settle_account(silo.control, board, report)
     return run.emit(ev.Record("closed", records.closed_row(run.state, int(round_number), report)))

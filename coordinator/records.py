@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from coordinator import allocation
 from coordinator.assignments import Assignment
 from coordinator.controller import Allocation
 from coordinator.run import RunState
@@ -17,7 +18,7 @@ Row = dict[str, Any]
 
 def board_row(state: RunState, a: Assignment) -> Row:
     """One board's part of a round."""
-    report, memory = a.report, state.control.memories.get(a.board)
+    report, memory = a.report, state.memory(a.board)
     energy = report.energy if report else None
     loss = None if report is None or report.loss_sum is None else report.loss_sum / max(1, report.samples)
     return {
@@ -43,7 +44,23 @@ def board_row(state: RunState, a: Assignment) -> Row:
         "cost": state.costs.get(a.board),
         "loss": loss,
         "behind_pace_steps": report.behind_pace_steps if report else None,
+        **(_rank_row(state, a) if a.silo else {}),
         "peak_memory_bytes": report.peak_memory_bytes if report else None,
+    }
+
+
+def _rank_row(state: RunState, a: Assignment) -> Row:
+    """What there is to say of a rank beside."""
+    said, group = a.report.synchronous if a.report else None, state.groups[a.silo]
+    return {
+        "silo": a.silo,
+        "attempt": group.attempt,
+        "uploaded": a.board == group.uploader,
+        "trained_samples": a.report.samples if a.report else None,
+        "forward_seconds": said.forward_seconds if said else None,
+        "window_seconds": said.window_seconds if said else None,
+        "deviation": said.deviation if said else None,
+        "checksum": said.checksum if said else "",
     }
 
 
@@ -55,7 +72,7 @@ def round_row(state: RunState, now: float) -> Row:
     """The round as a whole: accounting, makespan, joules by basis, shares and the reason for them."""
     assignments = state.assignments.values()
     trained = [a for a in assignments if a.report is not None and a.samples]
-    seconds = {a.board: a.report.parts.compute.seconds for a in trained if a.report}
+    seconds = {a.board: _seconds(a.report) for a in trained if a.report}
     longest = max(seconds, key=lambda b: seconds[b]) if seconds else None
     by_basis: dict[str, float] = {}
     for a in trained:
@@ -85,12 +102,38 @@ def round_row(state: RunState, now: float) -> Row:
         "costs": state.costs,
         "reason": state.share_reason,
         "model": state.merges,
+        **({"silos": _silo_rows(state)} if state.groups else {}),
     }
 
 
-def decision_row(state: RunState, decision: Allocation) -> Row:
-    """A decision with its inputs, so that a run can be replayed under another policy."""
-    control = state.control
+def _seconds(report: Report) -> float:
+    """What counts for the makespan: computing, or for ranks the whole of their common steps."""
+    return report.parts.compute.seconds if report.synchronous is None else report.synchronous.window_seconds
+
+
+def _silo_rows(state: RunState) -> Row:
+    """By silo: samples, ranks, attempts with why each failed, and the all-reduced mean loss."""
+    rows: Row = {}
+    for name, group in state.groups.items():
+        up = state.assignments.get(group.uploader)
+        said = up.report.synchronous if up is not None and up.report is not None else None
+        rows[name] = {
+            "ordered": group.samples,
+            "accepted": group.samples if group.standing == "done" else 0,
+            "boards": list(group.boards),
+            "steps": group.steps,
+            "attempts": group.attempt,
+            "failures": list(group.failures),
+            "left_out": dict(group.out),
+            "loss": said.loss_sum / group.samples if said is not None else None,
+        }
+    return rows
+
+
+def decision_row(state: RunState, decisions: dict[str, Allocation]) -> Row:
+    """A decision by silo with its inputs, so that a run can be replayed under another policy. Of several
+    silos `decision` holds the shares of all, and `silos` each one's own."""
+    control, decision = state.control, allocation.merged(list(decisions.values()))
     return {
         "run": state.run,
         "round": state.round,
@@ -100,7 +143,8 @@ def decision_row(state: RunState, decision: Allocation) -> Row:
         "w_e": control.w_e,
         "decision": msgspec.to_builtins(decision),
         "idle_watts": {name: control.idle_watts.get(name) for name in state.assignments},
-        "memories": msgspec.to_builtins({name: control.memories.get(name) for name in state.assignments}),
+        "memories": msgspec.to_builtins({name: state.memory(name) for name in state.assignments}),
+        **({"silos": msgspec.to_builtins(decisions)} if state.settings.regime == "hfl-ddp" else {}),
     }
 
 

@@ -5,10 +5,13 @@ against what was ordered and how much time has passed here; its weight is never 
 """
 
 from coordinator.assignments import Assignment
-from edged.messages import Manifest, Report
+from coordinator.group import Group
+from edged.messages import Manifest, Report, Train
 
 CLOCK_SLACK_SECONDS = 2.0
 LENGTH_SLACK_BYTES = 64 * 1024
+MOST_STATES = 3.2
+"""A model with its optimizer's state (Adam: two numbers a parameter) is so many times as long."""
 
 
 def stray(report: Report, assignment: Assignment | None) -> str:
@@ -26,10 +29,14 @@ def stray(report: Report, assignment: Assignment | None) -> str:
     return ""
 
 
-def fault(report: Report, assignment: Assignment, model: Manifest, now: float) -> str:
+def fault(report: Report, assignment: Assignment, group: Group | None, model: Manifest, now: float) -> str:
     """What is wrong with the report of an open order; empty when it counts."""
     seconds = report.parts.compute.seconds
-    if report.samples != assignment.samples:
+    if group is not None:
+        why = _of_a_rank(report, assignment, group)
+        if why:
+            return why
+    elif report.samples != assignment.samples:
         return f"{report.samples} samples reported, {assignment.samples} ordered"
     if report.steps < 1 or seconds <= 0:
         return f"{report.steps} steps in {seconds} s is no training"
@@ -40,9 +47,25 @@ def fault(report: Report, assignment: Assignment, model: Manifest, now: float) -
         return "its steady part is larger than the whole"
     if report.manifest is None:
         return "announces no update"
-    if report.manifest.length_bytes > 1.05 * model.length_bytes + LENGTH_SLACK_BYTES:
+    if report.manifest.length_bytes > MOST_STATES * model.length_bytes + LENGTH_SLACK_BYTES:
         return f"announces {report.manifest.length_bytes} bytes for a model of {model.length_bytes}"
     return ""
+
+
+def _of_a_rank(report: Report, assignment: Assignment, group: Group) -> str:
+    """Ranks may change their parts on the way; together they must have trained all of it."""
+    said = report.synchronous
+    if said is None:
+        return "says nothing of its group"
+    if said.group != group.name and len(group.boards) > 1:
+        return f"was trained in group {said.group!r}, not in {group.name!r}"
+    if said.samples != group.samples or said.world != len(group.boards):
+        return f"{said.samples} samples by {said.world} ranks, {group.samples} by {len(group.boards)} ordered"
+    message = assignment.message
+    fixed = isinstance(message, Train) and message.rendezvous is not None and not message.rendezvous.stepwise
+    if fixed and report.samples != assignment.samples:
+        return f"{report.samples} samples reported, {assignment.samples} ordered"
+    return "" if report.samples <= group.samples else f"{report.samples} of {group.samples} samples reported"
 
 
 def _difference(got: str, want: str) -> str:

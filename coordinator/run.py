@@ -7,9 +7,10 @@ from msgspec import Struct
 
 from coordinator.allocation import Control, controlled
 from coordinator.assignments import Assignment
-from coordinator.controller import Weights
+from coordinator.controller import Memory, Weights
 from coordinator.events import Prepared
-from coordinator.pieces import Queue
+from coordinator.group import Group
+from coordinator.silos import ALL, Silo, only
 from edged.controls import RunSettings
 from edged.messages import Manifest
 from edged.orders import OPTIMIZER_STATES, OPTIMIZERS
@@ -25,9 +26,13 @@ class RunState(Struct):
     boot: str
     task_hash: str
     manifest: Manifest
-    fingerprint: str | None
-    control: Control
-    queue: Queue
+    rule: Control
+    """Policy, options and weights; what is learnt of boards is their silo's."""
+    silos: dict[str, Silo]
+    groups: dict[str, Group] = {}
+    """Ranks of the running round, by silo."""
+    unfit: dict[str, tuple[str, str]] = {}
+    """Boards that cannot be ranks: the process that showed it, and why."""
     phase: str = "gathering"
     reason: str = ""
     round: int = 0
@@ -46,6 +51,41 @@ class RunState(Struct):
     paused: bool = False
     last: dict[str, Any] = {}
     clock: float = 0.0
+
+    @property
+    def control(self) -> Control:
+        """The control of the only silo; with several the run's rule, which knows no board."""
+        only = self.silos.get(ALL)
+        return self.rule if only is None else only.control
+
+    def silo_of(self, board: str) -> Silo | None:
+        """The silo that the board has an order or a memory in."""
+        if ALL in self.silos:
+            return self.silos[ALL]
+        a = self.assignments.get(board)
+        if a is not None and a.silo:
+            return self.silos[a.silo]
+        return next((silo for silo in self.silos.values() if board in silo.control.memories), None)
+
+    def memory(self, board: str) -> Memory | None:
+        """What is known of a board."""
+        silo = self.silo_of(board)
+        return None if silo is None else silo.control.memories.get(board)
+
+    @property
+    def shares(self) -> dict[str, int]:
+        """The shares of all boards, of whatever silo."""
+        return {board: n for silo in self.silos.values() for board, n in silo.control.shares.items()}
+
+    @property
+    def stepping(self) -> bool:
+        """True while some group of ranks still has to come to its end."""
+        return any(group.standing not in ("done", "lost") for group in self.groups.values())
+
+    @property
+    def waiting_samples(self) -> int:
+        """Samples that were lost and are not dealt again yet."""
+        return sum(silo.queue.waiting_samples for silo in self.silos.values())
 
     @property
     def target(self) -> int:
@@ -71,6 +111,8 @@ class RunState(Struct):
         for a in self.assignments.values():
             a.shift(moved)
             a.sent_seconds = None
+        for group in self.groups.values():
+            group.until_seconds += moved
 
 
 def check(s: RunSettings) -> None:
@@ -97,6 +139,8 @@ def begin(prepared: Prepared, term: int, boot: str) -> RunState:
     s = prepared.settings
     check(s)
     control = controlled(s.policy, s.policy_options, Weights(s.w_t, s.w_e), s.regime, s.fixed_cost)
+    several = s.regime == "hfl-ddp"  # formed when its boards are there
+    first = only(s, control, prepared.fingerprint, prepared.pool_samples)
     return RunState(
         prepared.run,
         s,
@@ -104,7 +148,6 @@ def begin(prepared: Prepared, term: int, boot: str) -> RunState:
         boot,
         prepared.task_hash,
         prepared.manifest,
-        prepared.fingerprint,
         control,
-        Queue(prepared.pool_samples or 0),
+        {} if several else {ALL: first},
     )

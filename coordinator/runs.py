@@ -6,6 +6,7 @@ What happens within it is `rounds`'. Here stands also which of its model files m
 import logging
 import re
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -20,7 +21,7 @@ from coordinator.rounds import Rounds
 from coordinator.run import RunState, begin
 from coordinator.store import Row, StoreError
 from edged import tasks
-from edged.controls import RunSettings
+from edged.controls import RunSettings, SiloSettings
 from edged.messages import Manifest
 from edged.transfers import TransferError, chunk_bytes_for
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 ACCOUNTS_SECONDS: Final = 3.0
-REGIMES: Final = ("pma",)
+REGIMES: Final = ("pma", "ddp", "hfl-ddp")
 """Whose rounds the coordinator knows."""
 
 
@@ -169,6 +170,7 @@ class Runs:
             settings = structs.replace(settings, w_t=named.w_t, w_e=named.w_e)
         if settings.regime not in REGIMES:
             raise RunError(f"regime {settings.regime!r}: this coordinator has {', '.join(REGIMES)}")
+        settings = self._with_silos(settings)
         try:
             begin(_rehearsal(settings), 1, "rehearsal")
             policy = find(settings.policy)
@@ -180,6 +182,26 @@ class Runs:
                 f"{', '.join(policy.REGIMES)}"
             )
         return settings
+
+    def _with_silos(self, settings: RunSettings) -> RunSettings:
+        """Of hfl-ddp: the silos of this coordinator's settings, where the run names none of its own."""
+        if settings.regime != "hfl-ddp":
+            if settings.silos:
+                raise RunError(f"silos are for regime hfl-ddp, not for {settings.regime}")
+            return settings
+        found = settings.silos or {
+            name: SiloSettings(silo.boards, silo.budget, silo.pool)
+            for name, silo in self._server.config.silo.items()
+        }
+        twice = Counter(board for silo in found.values() for board in silo.boards)
+        if found and twice and max(twice.values()) > 1:
+            names = ", ".join(sorted(board for board, count in twice.items() if count > 1))
+            raise RunError(f"{names}: named in more than one silo")
+        fixed = [silo.budget for silo in found.values() if silo.budget is not None]
+        whole = bool(found) and len(fixed) == len(found)
+        if sum(fixed) > settings.budget or (whole and sum(fixed) < settings.budget):
+            raise RunError(f"the silos' budgets add up to {sum(fixed)}, the run's is {settings.budget}")
+        return structs.replace(settings, silos=found)
 
     def _begin(self, beginning: Beginning, found: Foundation, now: float) -> None:
         server, defaults = self._server, found.defaults

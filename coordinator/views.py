@@ -75,7 +75,7 @@ def status(server: "Server") -> dict[str, Any]:
             "round": state.round,
             "accepted": state.accepted,
             "target": state.target,
-            "returned": state.queue.waiting_samples,
+            "returned": state.waiting_samples,
             "drained": list(state.drained),
             "model": state.version,
         }

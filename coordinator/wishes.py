@@ -22,15 +22,17 @@ def obey(run: "Rounds", wish: Wish, now: float) -> None:
     match wish:
         case ev.Weigh():
             _record(run, wish.who, "weights", {"w_t": wish.w_t, "w_e": wish.w_e})
-            s.control.w_t, s.control.w_e = wish.w_t, wish.w_e
+            for control in (s.rule, *(silo.control for silo in s.silos.values())):
+                control.w_t, control.w_e = wish.w_t, wish.w_e
         case ev.Choose():
             try:
-                other = allocation.chosen(s.control, wish.policy, wish.options)
+                s.rule = allocation.chosen(s.rule, wish.policy, wish.options)
             except ValueError as error:
                 run.note("-", "refused_controls", str(error))
                 return
             _record(run, wish.who, "policy", {"policy": wish.policy, "options": wish.options})
-            s.control = other
+            for silo in s.silos.values():
+                silo.control = allocation.chosen(silo.control, wish.policy, wish.options)
         case ev.Hold():
             _record(run, wish.who, "pause" if wish.paused else "resume", {})
             _hold(run, wish.paused, now)
@@ -66,8 +68,9 @@ def _admit(run: "Rounds", board: str, what: str, now: float) -> None:
     elif what == "forget":
         run.lose(s.assignments.get(board), "abandoned", "forgotten by the operator", now)
         run.fleet.forget(board)
-        s.control.memories.pop(board, None)
-        s.control.shares.pop(board, None)
+        for silo in s.silos.values():
+            silo.control.memories.pop(board, None)
+            silo.control.shares.pop(board, None)
 
 
 def _record(run: "Rounds", who: str, what: str, values: dict[str, Any]) -> None:

@@ -37,10 +37,11 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BoardTable(_Table, frozen=True):
-    """[board]; an empty id stands for the host name."""
+    """[board]; an empty id stands for the host name, an empty silo for the coordinator's choice."""
 
     id: Annotated[str, Meta(pattern=r"^([a-z0-9][a-z0-9_-]{0,62})?\Z")] = ""
     fleet: Id = "main"
+    silo: Annotated[str, Meta(pattern=r"^([a-z0-9][a-z0-9_-]{0,62})?\Z")] = ""
 
 
 class BrokerTable(_Table, frozen=True):

@@ -12,6 +12,15 @@ from edged.fields import Count, Id, Natural, Text
 Weight = Annotated[float, Meta(ge=0)]
 
 
+class SiloSettings(Struct, frozen=True):
+    """A silo of hfl-ddp: its boards (none named: whoever announces it), its samples a round (else in
+    proportion to its data), and its pool where that has another name than the run's."""
+
+    boards: tuple[Id, ...] = ()
+    budget: Natural | None = None
+    pool: Id | None = None
+
+
 class RunSettings(Struct, frozen=True):
     """Everything that defines a run (ARCHITECTURE 5, 5a); stored with it, equal over compared runs."""
 
@@ -40,6 +49,7 @@ class RunSettings(Struct, frozen=True):
     deadline_floor_seconds: Annotated[float, Meta(gt=0)] = 30.0
     deadline_limit_seconds: Annotated[float, Meta(gt=0)] = 3600.0
     evaluate: bool = True
+    silos: dict[Id, SiloSettings] = {}
     name: Id | None = None
     chunk_bytes: Annotated[int, Meta(ge=1024, le=1 << 27)] = 256 * 1024
 

@@ -84,6 +84,7 @@ def serve(settings: Settings, runtime: Runtime) -> int:
         energy["estimate"] = figures
     meter = open_meter(settings, energy, activity)
     voice.change_birth(
+        silo=settings.board.silo,
         address=identity.address_towards(settings.broker.host, settings.broker.port),
         channels=channels_of(meter),
     )

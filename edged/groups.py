@@ -57,14 +57,15 @@ class Peer(Struct, frozen=True, array_like=True):
 
 
 class Synchronous(Struct, frozen=True):
-    """A rank's steps: the all-reduced loss of the round, its own forward time, how far it was from rank 0 at
-    the round's end before it took rank 0's state, and the checksum of that state."""
+    """A rank's steps: the all-reduced loss of the round, the time of all steps, its own forward time, how far
+    it was from rank 0 at the round's end before it took rank 0's state, and the checksum of that state."""
 
     group: Text
     rank: Count
     world: Natural
     samples: Count
     loss_sum: float
+    window_seconds: Seconds
     forward_seconds: Seconds
     deviation: float
     checksum: Text

@@ -56,8 +56,11 @@ def with_noise(fleet: FleetFile, noise: float | None) -> FleetFile:
 
 def with_regime(fleet: FleetFile, regime: str) -> FleetFile:
     """In another regime; one that is not simulated is a CommandError."""
-    if regime not in ("pma", "ddp"):
-        raise CommandError(f"--regime {regime}: pma or ddp are simulated", exits.USAGE)
+    if regime not in ("pma", "ddp", "hfl-ddp"):
+        raise CommandError(f"--regime {regime}: pma, ddp and hfl-ddp are simulated", exits.USAGE)
+    if regime == "hfl-ddp" and not all(board.silo for board in fleet.board):
+        names = ", ".join(board.id for board in fleet.board if not board.silo)
+        raise CommandError(f"--regime hfl-ddp: the fleet file gives no silo for {names}", exits.USAGE)
     return structs.replace(fleet, regime=regime)
 
 
@@ -126,6 +129,8 @@ def compared(
     from coordinator.simulator.settled import steady_lines
 
     try:
+        if steady_state and fleet.regime == "hfl-ddp":
+            raise ValueError("hfl-ddp has no steady state by arithmetic: leave out --steady-state")
         if steady_state:
             lines = steady_lines(fleet, wanted, fleet.regime)
         else:

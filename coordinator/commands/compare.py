@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 POLICIES = {
     "pma": "equal,profiled,adaptive,oort,min-energy,min-time",
     "ddp": "equal,profiled,adaptive,ema-batch,omnilearn,min-energy,min-time",
+    "hfl-ddp": "equal,profiled,adaptive,min-energy,min-time",
 }
 OPTIMUM = "min-energy:slack=null"
 
@@ -44,7 +45,7 @@ def compare(
         bool, typer.Option("--steady-state", help="Of a fleet: where shares settle with exact costs.")
     ] = False,
     regime: Annotated[
-        str | None, typer.Option("--regime", help="Of a fleet: pma or ddp.", show_default=False)
+        str | None, typer.Option("--regime", help="Of a fleet: pma, ddp or hfl-ddp.", show_default=False)
     ] = None,
     rounds: Annotated[int | None, typer.Option("--rounds", min=3, show_default=False)] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, show_default=False)] = None,

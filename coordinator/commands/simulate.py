@@ -45,7 +45,9 @@ def simulate(
         int | None, typer.Option("--budget", min=1, help="Samples a round.", show_default=False)
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, show_default=False)] = None,
-    regime: Annotated[str | None, typer.Option("--regime", help="pma or ddp.", show_default=False)] = None,
+    regime: Annotated[
+        str | None, typer.Option("--regime", help="pma, ddp or hfl-ddp.", show_default=False)
+    ] = None,
     noise: Annotated[
         float | None,
         typer.Option("--noise", min=0, max=0.5, help="Of every board's time and watts.", show_default=False),

@@ -6,6 +6,7 @@ from msgspec import structs
 
 from coordinator.simulator.boards import VirtualBoard
 from edged.controls import RunSettings
+from edged.groups import Readiness, Rendezvous, Synchronous
 from edged.messages import (
     Attend,
     Birth,
@@ -36,6 +37,9 @@ class Actor:
         self.parts = Parts()
         self.report: Report | None = None
         self.alive = True
+        self.group = ""
+        """The process group that it is in."""
+        self.stepping = False
 
     @property
     def boot(self) -> str:
@@ -45,12 +49,39 @@ class Actor:
     def birth(self, settings: RunSettings, samples: int, link: str = "up") -> Birth:
         """What it announces."""
         pools = {settings.pool: PoolOffer(HASH, samples, (settings.task,))}
-        cores = round(self.spec.cores or 0)
-        return Birth(self.spec.id, self.boot, 1, link, cores=cores, tasks={settings.task: HASH}, pools=pools)
+        return Birth(
+            self.spec.id,
+            self.boot,
+            1,
+            link,
+            host="virtual",
+            address="127.0.0.1",
+            cores=round(self.spec.cores or 0),
+            tasks={settings.task: HASH},
+            pools=pools,
+            silo=self.spec.silo or "",
+        )
 
     def state(self, phase: str, term: int) -> State:
         """What it says of itself."""
         return State(self.spec.id, self.boot, 1, phase, self.order.order if self.order else None, term=term)
+
+    def take(self, order: Train, now: float) -> None:
+        """Take an order of a rank; its steps begin when all ranks are ready."""
+        self.order, self.report, self.parts, self.stepping = order, None, Parts(), False
+        self.began_seconds = self.idle_seconds = now
+
+    def ready(self, ranks: Rendezvous) -> State:
+        """It waits for the other ranks."""
+        assert isinstance(self.order, Train)
+        said = Readiness(self.order.order, ranks.plan, MODEL.sha256, "virtual", "127.0.0.1", 1, self.group)
+        return structs.replace(self.state("training", self.order.term), ready=said)
+
+    def steps_with(self, other: "Actor", now: float) -> bool:
+        """Whether it waits in an exchange with the other, or is still to meet it."""
+        mine = self.order.rendezvous if isinstance(self.order, Train) else None
+        waits = now < self.idle_seconds or not self.stepping
+        return mine is not None and waits and other.spec.id in mine.boards
 
     def train(self, order: Train, now: float) -> float:
         """Take the order and train it alone; answers when its report is ready."""
@@ -73,7 +104,7 @@ class Actor:
         joules = spec.joules(watts, seconds)
         compute = Part(seconds, joules)
         ready = now + spec.download_seconds + seconds + wait + communication
-        communication += spec.download_seconds + spec.upload_seconds
+        window, communication = communication, communication + spec.download_seconds + spec.upload_seconds
         self.order, self.began_seconds, self.watts = order, now, watts
         self.idle_seconds = ready + spec.upload_seconds
         self.parts = Parts(
@@ -93,8 +124,25 @@ class Actor:
             energy=Energy(joules, "" if spec.metered else "no meter", "virtual", "board", BASIS),
             steady=Steady(order.samples, seconds, joules),
             manifest=MODEL,
+            synchronous=self._synchronous(order, seconds + wait + window),
         )
         return ready
+
+    def _synchronous(self, order: Train, window_seconds: float) -> Synchronous | None:
+        ranks = order.rendezvous
+        if ranks is None:
+            return None
+        return Synchronous(
+            self.group,
+            ranks.rank,
+            ranks.world,
+            sum(ranks.shares),
+            0.0,
+            window_seconds,
+            self.parts.compute.seconds / 3,
+            0.0,
+            "virtual",
+        )
 
     def learnt(self, loss_sum: float, sums: dict[str, float]) -> None:
         """Its order was really trained, with that loss and other sums over the samples."""
@@ -106,7 +154,7 @@ class Actor:
         if self.order is None:
             return
         seconds = max(0.0, now - self.began_seconds)
-        self.idle_seconds = now
+        self.idle_seconds, self.group, self.stepping = now, "", False
         self.parts = Parts(lost=Part(seconds, self.spec.joules(self.watts, seconds)))
         energy = Energy(None, "nothing was computed that counts", "virtual", "board", BASIS)
         self.report = Report(

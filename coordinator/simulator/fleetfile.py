@@ -32,7 +32,7 @@ class FleetFile(Struct, frozen=True, forbid_unknown_fields=True):
     batch: Natural = 32
     global_batch: Natural | None = None
     pool_samples: Natural | None = None
-    regime: Literal["pma", "ddp"] = "pma"
+    regime: Literal["pma", "ddp", "hfl-ddp"] = "pma"
     policy: Text = "adaptive"
     policy_options: dict[str, Any] = {}
     w_e: Annotated[float, Meta(ge=0, le=1)] = 0.0
@@ -48,10 +48,11 @@ class FleetFile(Struct, frozen=True, forbid_unknown_fields=True):
         return self.pool_samples or self.budget
 
     def batch_of(self, regime: str) -> int:
-        """What a run in that regime calls its batch: local samples, or those of all ranks together."""
+        """What a run in that regime calls its batch: local samples, or those of all ranks of a silo."""
         if regime == "pma":
             return self.batch
-        return self.global_batch or min(self.budget, self.batch * len(self.board))
+        silos = len({board.silo for board in self.board}) if regime == "hfl-ddp" else 1
+        return self.global_batch or max(1, min(self.budget, self.batch * len(self.board)) // silos)
 
 
 def shipped() -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from coordinator import allocation
 from coordinator.allocation import Control
 from coordinator.controller import Allocation
 from coordinator.controller.batches import steps_for
-from coordinator.rounds import SETTLE_SECONDS
+from coordinator.opening import SETTLE_SECONDS
 from coordinator.simulator.boards import VirtualBoard
 from coordinator.simulator.steps import together
 from edged.messages import Energy, Part, Parts, Report, Steady

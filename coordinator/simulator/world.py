@@ -15,16 +15,16 @@ from coordinator.controller.batches import steps_for
 from coordinator.fleet import Fleet
 from coordinator.rounds import Rounds
 from coordinator.run import begin
+from coordinator.silos import SYNCHRONOUS
 from coordinator.simulator.actor import HASH, MODEL, Actor
 from coordinator.simulator.boards import VirtualBoard
 from coordinator.simulator.steps import together
 from edged.controls import RunSettings
-from edged.messages import Abort, Accepted, Attend, Order, Train
+from edged.messages import Abort, Accepted, Attend, Join, Order, Train
 
 WAKE_SECONDS = 15.0
 COLLECTIVE_SECONDS = 30.0
 """So long the other ranks wait in a collective for one that died, before they give the round up."""
-SYNCHRONOUS = ("ddp",)
 
 
 class Dropped(Struct, frozen=True):
@@ -149,7 +149,7 @@ class World:
         actor.alive = not event.down
         if event.down:
             if isinstance(actor.order, Train) and self.settings.regime in SYNCHRONOUS:
-                hung = [a for a in self.actors.values() if a is not actor and self.now < a.idle_seconds]
+                hung = [a for a in self.actors.values() if a is not actor and a.steps_with(actor, self.now)]
                 for other in hung:
                     other.report = None  # its next collective does not end
                 lost = tuple(a.order.order for a in hung if a.order is not None)
@@ -158,6 +158,7 @@ class World:
             self.at(self.now, ev.Born(actor.birth(self.settings, self.pool_samples, "lost")))
         else:
             actor.boot_count += 1
+            actor.group, actor.stepping = "", False
             self.at(self.now, ev.Born(actor.birth(self.settings, self.pool_samples)))
 
     def _give_up(self, event: GivenUp) -> None:
@@ -165,7 +166,7 @@ class World:
             if actor.alive and actor.order is not None and actor.order.order in event.orders:
                 actor.give_up(self.now)
                 state = actor.state("waiting", self.rounds.state.term)
-                self.at(self.now, ev.Heard(structs.replace(state, abandoned=actor.order.order)))
+                self.at(self.now, ev.Heard(structs.replace(state, abandoned=actor.order.order, blames=())))
 
     def _carry_out(self, effects: list[ev.Effect]) -> None:
         for effect in effects:
@@ -173,8 +174,7 @@ class World:
                 case ev.Send():
                     self._deliver(effect.board, effect.message)
                 case ev.Collect():
-                    upload = self.actors[effect.board].spec.upload_seconds
-                    self.at(self.now + upload, ev.Stored(effect.board, effect.order))
+                    self.at(self._uploaded(self.actors[effect.board]), ev.Stored(effect.board, effect.order))
                 case ev.Fold():
                     if self._training is not None:
                         self._training.fold(effect)
@@ -187,9 +187,19 @@ class World:
                     self.notes.append(effect)
                 case ev.Finished():
                     self.finished = effect
-        if self._ranks:
-            self._step_together(self._ranks)
-            self._ranks = []
+        by_silo: dict[str, list[Train]] = {}
+        for order in self._ranks:
+            by_silo.setdefault(order.rendezvous.silo if order.rendezvous else "", []).append(order)
+        self._ranks = []
+        for orders in by_silo.values():
+            self._step_together(orders)
+
+    def _uploaded(self, actor: Actor) -> float:
+        """When the update is there. Of ranks the slowest link counts: any may be the one to send it."""
+        ranks = actor.order.rendezvous if isinstance(actor.order, Train) else None
+        if ranks is None:
+            return self.now + actor.spec.upload_seconds
+        return max(self.actors[board].idle_seconds for board in ranks.boards)
 
     def _record(self, table: str, row: dict[str, Any]) -> None:
         row = {**row, "at_seconds": self.now}
@@ -204,7 +214,10 @@ class World:
 
     def _deliver(self, board: str, message: Order) -> None:
         actor = self.actors.get(board)
-        if actor is None or not actor.alive or isinstance(message, Accepted | Abort):
+        if actor is None or not actor.alive or isinstance(message, Accepted):
+            return
+        if isinstance(message, Abort | Join):
+            self._lead(actor, message)
             return
         same = actor.order is not None and actor.order.order == getattr(message, "order", "")
         if isinstance(message, Train | Attend) and same:
@@ -218,14 +231,28 @@ class World:
             self.at(self.now, ev.Heard(actor.state("waiting", message.term)))
         if isinstance(message, Train):
             self.orders[message.order] = message
-            if self.settings.regime in SYNCHRONOUS:
-                self._ranks.append(message)
+            if message.rendezvous is not None:
+                actor.take(message, self.now)
+                self.at(self.now, ev.Heard(actor.ready(message.rendezvous)))
                 return
             ready = actor.train(message, self.now)
             if self._training is not None:
                 learnt = self._training.train(message)
                 actor.learnt(learnt.loss_sum, learnt.sums)
             self._answer(actor, message, ready)
+
+    def _lead(self, actor: Actor, message: Abort | Join) -> None:
+        """What a rank is told beside its order: to step with the others, or to stop."""
+        order = actor.order
+        if not isinstance(order, Train) or order.order != message.order or order.rendezvous is None:
+            return
+        if isinstance(message, Join):
+            if actor.group != message.group or not actor.stepping:
+                actor.group, actor.stepping = message.group, True
+                self._ranks.append(order)
+            return
+        actor.give_up(self.now)
+        self.at(self.now, ev.Heard(actor.state("waiting", message.term)))
 
     def _answer(self, actor: Actor, order: Train, ready: float) -> None:
         self.at(self.now, ev.Heard(actor.state("training", order.term)))

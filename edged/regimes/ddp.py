@@ -100,6 +100,7 @@ def _train(lesson: Lesson, bench: Bench, ranks: Rendezvous, group: Group) -> Out
         world=ranks.world,
         samples=sum(steps.totals),
         loss_sum=sum(value * total for value, total in zip(curve, steps.totals, strict=True)),
+        window_seconds=bench.ended_seconds - bench.began_seconds,
         forward_seconds=stamps.forward_seconds,
         deviation=deviation,
         checksum=checksum(everything),

@@ -20,8 +20,8 @@ from edged.messages import (
 )
 
 MODEL = Manifest(1000, 1000, "a" * 64)
-SPEEDS = {"a": 1000.0, "b": 500.0, "c": 250.0}
-WATTS = {"a": 10.0, "b": 4.0, "c": 5.0}
+SPEEDS = {"a": 1000.0, "b": 500.0, "c": 250.0, "d": 250.0}
+WATTS = {"a": 10.0, "b": 4.0, "c": 5.0, "d": 5.0}
 
 
 def settings(**changes: object) -> RunSettings:

@@ -154,3 +154,44 @@ def test_an_honest_update_passes_even_from_a_model_of_zeros(tmp_path: Path) -> N
 def test_a_model_of_integers_alone_has_no_norm(tmp_path: Path) -> None:
     model = write(tmp_path, "model", {"n": np.arange(3)})
     check_update(write(tmp_path, "update", {"n": np.arange(3) + 5}), model)
+
+
+def test_an_optimizers_state_travels_with_the_model_and_is_averaged_with_it(tmp_path: Path) -> None:
+    bare, one, two = tmp_path / "model", tmp_path / "one", tmp_path / "two"
+    weight = np.ones((2, 3), np.float32)
+    save(bare, {"w": weight})
+    state = {"optimizer/exp_avg/w": weight, "optimizer/step/w": np.float32(3)}
+    save(one, {"w": 2 * weight, **state})
+    save(two, {"w": weight, "optimizer/exp_avg/w": 5 * weight, "optimizer/step/w": np.float32(7)})
+    for update in (one, two):
+        check_update(update, bare)
+    fold([(one, 3), (two, 1)], tmp_path / "next", 1024)
+    found = dict(arrays(tmp_path / "next"))
+    assert found["optimizer/exp_avg/w"][0, 0] == 2.0
+    assert float(found["optimizer/step/w"]) == 4.0
+    check_update(one, tmp_path / "next")
+    check_update(bare, tmp_path / "next")
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        ({"optimizer/exp_avg/v": np.ones((2, 3), np.float32)}, "is no state of a parameter"),
+        ({"optimizer/exp_avg/w": np.ones((2, 2), np.float32)}, "is no state of a parameter"),
+        ({"optimizer/exp_avg/w": np.ones((2, 3), np.int64)}, "is no state of a parameter"),
+        ({"optimizer/exp_avg/w": np.full((2, 3), np.nan, np.float32)}, "is not finite"),
+    ],
+)
+def test_a_state_that_fits_no_parameter_is_refused(tmp_path: Path, state: dict[str, Any], text: str) -> None:
+    weight = np.ones((2, 3), np.float32)
+    save(tmp_path / "model", {"w": weight})
+    save(tmp_path / "update", {"w": weight, **state})
+    with pytest.raises(WeightsError, match=text):
+        check_update(tmp_path / "update", tmp_path / "model")
+
+
+def test_one_update_is_the_merged_model_byte_for_byte(tmp_path: Path) -> None:
+    save(tmp_path / "update", {"w": np.arange(7, dtype=np.float32), "n": np.arange(3)})
+    manifest = fold([(tmp_path / "update", 10)], tmp_path / "next", 1024)
+    assert (tmp_path / "next").read_bytes() == (tmp_path / "update").read_bytes()
+    assert manifest.length_bytes == (tmp_path / "update").stat().st_size

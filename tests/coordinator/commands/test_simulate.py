@@ -80,7 +80,7 @@ def test_the_steady_state_is_a_line_against_its_references(desk: Desk, two: Path
         (("simulate",), exits.USAGE, "which fleet?"),
         (("simulate", "nowhere.toml"), exits.FAILED, "give a fleet file or one of hl1"),
         (("simulate", "hl4", "--w-e", "nan"), exits.USAGE, "--w-e"),
-        (("simulate", "hl4", "--regime", "asp"), exits.USAGE, "pma or ddp"),
+        (("simulate", "hl4", "--regime", "asp"), exits.USAGE, "pma, ddp and hfl-ddp"),
         (("simulate", "hl4", "--option", "dreams=1"), exits.USAGE, "no option dreams"),
         (("simulate", "hl4", "--steady-state", "--train", "digits"), exits.USAGE, "needs rounds"),
         (("simulate", "hl4", "--train", "no-such-task"), exits.FAILED, "no-such-task"),
