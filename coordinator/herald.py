@@ -38,7 +38,9 @@ class Herald:
         with self._lock:
             key = (connection, link)
             if link == "closed" or key not in self._words:
-                self._words[key] = encode(structs.replace(self._latest, link=link, waiting=()))
+                # Told apart by `conn`: a link takes the words of its older connections for late ones.
+                said = structs.replace(self._latest, link=link, waiting=(), conn=connection)
+                self._words[key] = encode(said)
             return self._words[key]
 
     def begin(self, state: FleetState) -> None:

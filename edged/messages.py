@@ -253,7 +253,8 @@ class Waiting(Struct, frozen=True):
 
 
 class FleetState(Struct, frozen=True):
-    """fleet/state, retained, with the coordinator's own will on it."""
+    """fleet/state, retained, with the coordinator's own will on it. `conn` numbers the connection whose
+    birth, will or farewell this is; 0 is said in between."""
 
     boot: Id
     term: Count
@@ -272,3 +273,4 @@ class FleetState(Struct, frozen=True):
     waiting: tuple[Waiting, ...] = ()
     last: dict[str, Any] = {}
     joules_basis: tuple[Text, ...] = ()
+    conn: Count = 0
