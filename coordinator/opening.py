@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from coordinator import allocation, closing, orders, records, silos
 from coordinator import events as ev
 from coordinator.assignments import NEW_BOARD_FACTOR, Assignment, deadline
-from coordinator.controller import Allocation
+from coordinator.controller import Allocation, Stepping
 from coordinator.controller.batches import schedule, steps_for
 from coordinator.controller.policies import find
 from coordinator.group import Group
@@ -203,10 +203,8 @@ def issue(run: "Rounds", silo: Silo, group: Group, shares: dict[str, int], now: 
 
 def stepwise(run: "Rounds", silo: Silo) -> Stepwise | None:
     """The rule by which ranks change their batches within the round, where the policy has one."""
-    rule = getattr(find(silo.control.policy), "stepwise", None)
-    found = rule(allocation.options_of(silo.control)) if rule is not None else None
-    assert found is None or isinstance(found, Stepwise)
-    return found
+    policy = find(silo.control.policy)
+    return policy.stepwise(allocation.options_of(silo.control)) if isinstance(policy, Stepping) else None
 
 
 def _assigned(

@@ -8,9 +8,11 @@ window of one accepted report; the caller leaves out a new child's first two ste
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
+
+from edged.groups import Stepwise
 
 FixedCost = Literal["none", "fit"]
 Need = Literal["seconds", "joules", "waiting watts", "resources", "losses"]
@@ -180,3 +182,11 @@ class Policy(Protocol):
 
     def allocate(self, pool: Pool, options: Any, /) -> Allocation:
         """Shares of the next round; raises InfeasibleError where floors and caps leave none."""
+
+
+@runtime_checkable
+class Stepping(Protocol):
+    """What a policy has in addition whose rule synchronous ranks follow also within a round."""
+
+    def stepwise(self, options: Any, /) -> Stepwise | None:
+        """The rule (`edged.stepwise` knows it by name), None where these options have none."""

@@ -1,11 +1,15 @@
 """Ranks that step together, event by event: meeting, one update for all, and rounds that are done again."""
 
+from typing import Any
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator import events as ev
 from edged.dealing import fault, schedule
-from edged.messages import Accepted
+from edged.groups import Stepwise
+from edged.messages import Accepted, Steady
 from tests.coordinator.play import MODEL, restored
 from tests.coordinator.ranks import Ranks, rank_birth
 
@@ -70,6 +74,35 @@ def test_one_update_counts_for_all_and_all_samples_are_accepted_once() -> None:
     play.feed(ev.Folded(1, MODEL))
     assert len(places(play)) == len(set(places(play))) == account(play) == 1000
     assert play.rows("round")[0]["makespan_seconds"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "rule"),
+    [
+        ("ema-batch", {}, Stepwise("ema-batch", 20, 0.3)),
+        ("ema-batch", {"every": 5, "beta": 0.5}, Stepwise("ema-batch", 5, 0.5)),
+        ("omnilearn", {"deadband": 0.1}, Stepwise("omnilearn", 20, 0.5, 0.1)),
+        ("omnilearn", {"every": 0}, None),
+        ("omnilearn", {"mode": "static"}, None),
+        ("omnilearn", {"upper": 900}, None),
+        ("adaptive", {}, None),
+    ],
+)
+def test_a_step_level_rule_goes_with_the_order_and_ranks_may_then_train_other_parts_than_ordered(
+    policy: str, options: dict[str, Any], rule: Stepwise | None
+) -> None:
+    play = Ranks(policy=policy, policy_options=options)
+    group = play.order("a").rendezvous
+    assert group is not None
+    assert group.stepwise == rule
+    play.meet()
+    play.now += 10
+    play.trained("a", samples=571, steady=Steady(571, 0.3, 1.0))
+    assert bool(play.notes("refused_reports")) == (rule is None)
+    if rule is not None:
+        play.trained("b")
+        play.trained("c", samples=2000)
+        assert "2000 of 1000 samples reported" in play.notes("refused_reports")[0]
 
 
 def test_shares_follow_the_ranks_own_compute_times() -> None:

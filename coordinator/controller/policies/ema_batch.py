@@ -12,6 +12,7 @@ from coordinator.controller.memories import average
 from coordinator.controller.policies._answer import answer
 from coordinator.controller.split import check, clamped, whole
 from coordinator.controller.standing import standing
+from edged.groups import Stepwise
 
 NAME = "ema-batch"
 REGIMES: tuple[Regime, ...] = ("ddp",)
@@ -31,6 +32,11 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"beta = {self.beta}: it must be above 0 and at most 1")
         if self.every < 1:
             raise ValueError(f"every = {self.every}: it must be at least 1 step")
+
+
+def stepwise(options: Options) -> Stepwise:
+    """The rule that ranks follow within a round."""
+    return Stepwise(NAME, options.every, options.beta)
 
 
 def allocate(pool: Pool, options: Options) -> Allocation:

@@ -17,6 +17,7 @@ from coordinator.controller.memories import average
 from coordinator.controller.policies._answer import answer
 from coordinator.controller.split import check, clamped, whole
 from coordinator.controller.standing import Standing, standing
+from edged.groups import Stepwise
 
 NAME = "omnilearn"
 REGIMES: tuple[Regime, ...] = ("ddp", "asp")
@@ -29,7 +30,11 @@ NEVER = 10**9  # patience: this policy has none
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
-    """`lower`, `upper` bound every share in samples; `fall` is the loss of throughput that sets a ceiling."""
+    """`lower`, `upper` bound every share in samples; `fall` is the loss of throughput that sets a ceiling.
+
+    With synchronous gradients ranks follow the same rule within a round, every `every` steps (0: only at the
+    ends of rounds), as the paper's BSP does; there without bounds, so not where bounds are given.
+    """
 
     mode: Literal["dynamic", "static"] = "dynamic"
     start: Literal["equal", "resources"] = "equal"
@@ -39,12 +44,23 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     upper: int | None = None
     learn_ceilings: bool = True
     fall: float = 0.10
+    every: int = 20
 
     def __post_init__(self) -> None:
+        if self.every < 0:
+            raise ValueError(f"every = {self.every}: it must be at least 0 steps")
         if not (0 <= self.deadband < 1 and 0 <= self.fall < 1 and 0 < self.beta <= 1):
             raise ValueError("deadband and fall must be at least 0 and below 1, beta above 0 and at most 1")
         if self.lower is not None and self.upper is not None and not 0 <= self.lower <= self.upper:
             raise ValueError(f"lower = {self.lower} and upper = {self.upper} leave no share between them")
+
+
+def stepwise(options: Options) -> Stepwise | None:
+    """The rule that ranks follow within a round."""
+    bounded = options.lower is not None or options.upper is not None
+    if options.mode == "static" or not options.every or bounded:
+        return None
+    return Stepwise(NAME, options.every, options.beta, options.deadband)
 
 
 def allocate(pool: Pool, options: Options) -> Allocation:
