@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from coordinator.allocation import Control
 from coordinator.controller import InfeasibleError
-from coordinator.controller.split import whole
 from coordinator.fleet import Fleet
 from coordinator.pieces import Queue
 from edged.controls import RunSettings
@@ -95,6 +94,9 @@ def formed(settings: RunSettings, fleet: Fleet, boards: tuple[str, ...], control
 
 def shared(settings: RunSettings, samples: Mapping[str, int]) -> dict[str, int]:
     """Budgets by silo, in all the run's: those that are set, the rest in proportion to the silos' data."""
+    # Not at import: the command line reads this module, and --help must not wait for numpy.
+    from coordinator.controller.split import whole
+
     fixed = {
         name: silo.budget
         for name, silo in settings.silos.items()
