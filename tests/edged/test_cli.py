@@ -90,7 +90,7 @@ def test_run_shows_what_file_and_flags_come_to(tmp_path: Path) -> None:
     done = run("run", "--config", str(path), "--json", *flags, "--speed-scale", "0.02", "--threads", "2")
     assert done.exit_code == 0, done.output
     settings = json.loads(done.output)
-    assert settings["board"] == {"id": "pi5", "fleet": "attic"}
+    assert settings["board"] == {"id": "pi5", "fleet": "attic", "silo": ""}
     assert (settings["broker"]["host"], settings["broker"]["port"]) == ("far", 1884)
     assert settings["data"] == {"a": {"path": "/a"}, "b": {"path": "builtin"}}
     assert settings["emulate"] == {"board": "rpi5", "speed_scale": 0.02}
