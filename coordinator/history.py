@@ -65,7 +65,7 @@ class History:
         found: dict[str, list[dict[str, Any]]] = {}
         for run, text in self._connection.execute("SELECT run, row FROM controls ORDER BY id"):
             row = msgspec.json.decode(text)
-            if row["what"] in ("policy", "weights"):
+            if row.get("what") in ("policy", "weights"):
                 found.setdefault(run, []).append(row)
         return found
 
