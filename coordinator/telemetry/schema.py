@@ -6,6 +6,7 @@ unknown figure is left out, never 0; rounds, versions and names that grow withou
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -131,6 +132,7 @@ def point(measurement: str, tags: Mapping[str, str], values: Mapping[str, Value 
     return Point(measurement, {tag: tag_text(tags.get(tag, "")) for tag in table.tags}, known)
 
 
+@lru_cache(maxsize=65_536)
 def tag_text(text: str) -> str:
     """A tag's value: one line, without what servers read differently; `-` for nothing."""
     # A backslash before a separator cannot be told from an escape in line protocol.
@@ -155,5 +157,7 @@ def _checked(measurement: str, table: Measurement, name: str, value: Value | Non
 
 
 def _line(text: str) -> str:
+    if text.isprintable():
+        return text
     # Line ends of any script, control characters and lone surrogates would break a line or its encoding.
     return "".join(character if character.isprintable() else " " for character in text)
