@@ -25,6 +25,7 @@ def run(
     ] = None,
     board: Annotated[OptionalText, typer.Option(help="This board's id; default the host name.")] = None,
     fleet: Annotated[OptionalText, typer.Option(help="The fleet it belongs to.")] = None,
+    silo: Annotated[OptionalText, typer.Option(help="The silo it trains with in hfl-ddp.")] = None,
     broker: Annotated[OptionalText, typer.Option(help="The MQTT broker.", metavar="HOST[:PORT]")] = None,
     pool: Annotated[
         OptionalTexts,
@@ -53,7 +54,7 @@ def run(
     from edged.vetting import vet
 
     flags: dict[str, dict[str, Any]] = {
-        "board": {"id": board, "fleet": fleet},
+        "board": {"id": board, "fleet": fleet, "silo": silo},
         "emulate": {"board": emulate, "speed_scale": speed_scale},
         "tasks": {"folder": tasks},
         "storage": {"runtime": runtime},
