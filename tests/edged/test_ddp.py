@@ -140,7 +140,7 @@ def test_hundred_steps_end_where_one_process_ends_whatever_the_shares_and_the_po
         for rule in RULES.values() if shares[0] == 800 else [None]:
             orders = ranks.orders(shares, 100, rule, learning_rate=0.01, **more)
             # Paces that no clock of this machine can hide: the rules have something to change.
-            asks = {i: {"seconds_per_sample": 0.0002 * (i + 1)} for i in range(4)} if rule else {}
+            asks = {i: {"seconds_per_sample": 0.001 * (i + 1)} for i in range(4)} if rule else {}
             answers = good(ranks.train(orders, asks))
             _, losses, model = alone(orders[0])
             assert max(off(answer.weights, weights(model)) for answer in answers) <= 1e-9
