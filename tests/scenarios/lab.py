@@ -15,6 +15,7 @@ from coordinator.history import History
 from edged.controls import Action, Reply, RunSettings, Start
 from edged.link import LinkConfig
 from edged.messages import Piece
+from tests.scenarios.bridge import NETWORK, Bridge
 
 PATIENCE_SECONDS = 120.0
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": ""}
@@ -24,13 +25,19 @@ class Lab:
     """Everything lies under one folder; `close` ends what was started, by its process group."""
 
     def __init__(
-        self, folder: Path, kind: BrokerKind = "mosquitto", pools: dict[str, str] | None = None
+        self,
+        folder: Path,
+        kind: BrokerKind = "mosquitto",
+        pools: dict[str, str] | None = None,
+        bridge: Bridge | None = None,
     ) -> None:
-        self.folder = folder
+        self.folder, self.bridge = folder, bridge
         self.pools = pools or {"digits": "builtin"}
         (folder / "broker").mkdir()
-        self.broker = Broker(kind, folder / "broker", free_port())
+        gate = f"listener {free_port()} {NETWORK}.1\n" if bridge is not None else ""
+        self.broker = Broker(kind, folder / "broker", free_port(), gate)
         self.broker.start()
+        self.gate = gate.split()[1] if bridge is not None else str(self.broker.port)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.store = folder / "store"
 
@@ -41,10 +48,10 @@ class Lab:
                 process.wait()
         self.broker.stop()
 
-    def start(self, name: str, *command: str) -> None:
+    def start(self, name: str, *command: str, prefix: tuple[str, ...] = ()) -> None:
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", *command],
+                [*prefix, sys.executable, "-m", *command],
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
@@ -61,24 +68,22 @@ class Lab:
         )
         self.start("coordinator", "coordinator", "serve", "--config", str(config))
 
-    def start_board(self, name: str, *options: str, process: str = "") -> None:
-        pools = [f"--pool={pool}={path}" for pool, path in self.pools.items()]
-        place = f"127.0.0.1:{self.broker.port}"
-        runtime = str(self.folder / f"runtime-{process or name}")
-        base = (
-            "run",
-            "--board",
-            name,
-            "--fleet",
-            "lab",
-            "--broker",
-            place,
-            "--runtime",
-            runtime,
-            "--threads",
-            "1",
-        )
-        self.start(process or name, "edged", *base, *pools, *options)
+    def start_board(
+        self, name: str, *options: str, process: str = "", pools: dict[str, str] | None = None
+    ) -> None:
+        """`process` names a second one of the same board; with a bridge it lives in the board's namespace."""
+        prefix = ("ip", "netns", "exec", self.bridge.space(name)) if self.bridge is not None else ()
+        host = f"{NETWORK}.1" if self.bridge is not None else "127.0.0.1"
+        base = {
+            "board": name,
+            "fleet": "lab",
+            "broker": f"{host}:{self.gate}",
+            "runtime": str(self.folder / f"runtime-{process or name}"),
+            "threads": "1",
+        }
+        words = [f"--{option}={value}" for option, value in base.items()]
+        words += [f"--pool={pool}={path}" for pool, path in (pools or self.pools).items()]
+        self.start(process or name, "edged", "run", *words, *options, prefix=prefix)
 
     def kill(self, name: str) -> None:
         """Kill -9 of the process itself; its children have to notice."""

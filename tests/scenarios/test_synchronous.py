@@ -8,6 +8,7 @@ import pytest
 
 from coordinator.broker import find_mosquitto
 from edged.controls import GetBoards
+from tests.scenarios.bridge import Bridge, bridges_work, ip
 from tests.scenarios.lab import Lab, check_account
 
 BUDGET, BATCH = 600, 60
@@ -83,10 +84,7 @@ def test_a_whole_run_learns_and_shares_follow_the_ranks(lab: Lab) -> None:
     for row in lab.rows("closed", run):
         parts = row["parts"].values()
         assert all(part["joules"] is not None for part in parts)
-    figures = lab.wait(
-        lambda: [r for r in lab.rows("evaluation", run) if r["round"] == 4], "the last figures"
-    )
-    assert figures[0]["accuracy"] > 0.8
+    assert accuracy(lab, run, 4) > 0.8
 
 
 def test_a_rank_killed_in_its_steps_costs_one_attempt_and_no_sample(lab: Lab) -> None:
@@ -127,10 +125,7 @@ def test_two_silos_train_apart_and_their_models_are_merged(lab: Lab) -> None:
     sums = {(row["round"], row["silo"]): row["checksum"] for row in boards}
     assert all(row["checksum"] == sums[row["round"], row["silo"]] for row in boards)
     assert sums[1, "attic"] != sums[1, "cellar"]
-    figures = lab.wait(
-        lambda: [r for r in lab.rows("evaluation", run) if r["round"] == 3], "the last figures"
-    )
-    assert figures[0]["accuracy"] > 0.5
+    assert accuracy(lab, run, 3) > 0.5
 
 
 @pytest.mark.parametrize("policy", ["ema-batch", "omnilearn"])
@@ -146,3 +141,30 @@ def test_ranks_change_their_batches_within_the_first_round(lab: Lab, policy: str
     trained = {board: row["trained_samples"] for board, row in first.items()}
     assert sum(trained.values()) == 1200
     assert trained["n100"] > 1.5 * trained["rpi4"]
+
+
+def test_boards_in_networks_apart_and_a_pair_that_cannot_reach_each_other(tmp_path: Path) -> None:
+    if find_mosquitto() is None or not bridges_work():
+        pytest.skip("needs mosquitto, and leave to make network namespaces")
+    bridge = Bridge([*BOARDS, "orangepi5"])
+    lab = Lab(tmp_path, bridge=bridge)
+    try:
+        ip("-n", bridge.space("rpi4"), "route", "add", "unreachable", bridge.address("n100"))
+        lab.start_coordinator()
+        for board in bridge.boards:
+            start(lab, board)
+        run = begin(lab, rounds=2, min_boards=4)
+        row = lab.finish(run)
+        assert row["complete"], row["reason"]
+        check_account(lab, run, BUDGET, 2)
+        first = lab.rows("round", run)[0]["silos"]["all"]
+        assert len(first["boards"]) == 3
+        assert set(first["left_out"]) < {"rpi4", "n100"}
+        assert "cannot reach" in first["failures"][0]
+        assert (
+            bridge.address("n100") in first["failures"][0] or bridge.address("rpi4") in first["failures"][0]
+        )
+        assert all(bridge.moved(board)[0] > 1e5 for board in first["boards"])
+    finally:
+        lab.close()
+        bridge.close()
