@@ -117,6 +117,8 @@ class Assignment(Struct):
             return "to take its order"
         if self.status == "reported":
             return "its update"
+        if self.ready is not None and self.join is None:
+            return "the other ranks to be ready"
         if self.samples_done:
             return f"training, {self.samples_done} of {self.samples} samples"
         return f"{self.samples} samples"

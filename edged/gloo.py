@@ -7,6 +7,7 @@ could differ is compared before (`muster`, ALGORITHMS 6).
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -244,5 +245,14 @@ def form(place: Place, listener: socket.socket, seconds: float) -> Gloo:
 
 
 def _lost(error: BaseException) -> PeerError:
+    return PeerError(f"another rank was lost: {in_words(error)}", ())
+
+
+def in_words(error: BaseException) -> str:
+    """What gloo says, without the places in its source and without guesses.
+
+    Of "[…/pair.cc:553] Connection closed by peer [10.0.0.5]:40123. This is typically …" the middle is left.
+    """
     text = " ".join(str(error).split())
-    return PeerError(f"another rank was lost: {text}"[:600], ())
+    text = re.sub(r"^.*?\.(?:cc|cpp|h|hpp):\d+\]\s*", "", text)
+    return re.split(r"\.? (?:This is typically|Check the logs|Exception raised from)", text)[0][:300]
