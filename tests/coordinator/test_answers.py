@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from edged import controls
+from edged.controls import SiloSettings
 from tests.coordinator.hall import Hall
 
 
@@ -65,7 +66,17 @@ def test_without_a_run_changes_are_refused_and_questions_answered(hall: Hall) ->
         ({"policy": "./evil.py"}, "by name"),
         ({"policy_options": {"betta": 1}}, "betta"),
         ({"w_t": 0.0, "w_e": 0.0}, "between 0 and 1"),
-        ({"regime": "bsp"}, "pma"),
+        ({"regime": "bsp"}, "pma, ddp, hfl-ddp"),
+        ({"silos": {"a": SiloSettings()}}, "silos are for regime hfl-ddp, not for pma"),
+        (
+            {"regime": "hfl-ddp", "silos": {"a": SiloSettings(("x",)), "b": SiloSettings(("x",))}},
+            "x: named in more than one silo",
+        ),
+        (
+            {"regime": "hfl-ddp", "silos": {"a": SiloSettings(budget=10)}},
+            "the silos' budgets add up to 10, the run's is",
+        ),
+        ({"regime": "ddp", "policy": "oort"}, "oort"),
         ({"fixed_cost": "fitt"}, "none or fit"),
     ],
 )

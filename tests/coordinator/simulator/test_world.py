@@ -108,3 +108,22 @@ def test_whatever_dies_each_sample_counts_exactly_once(data: st.DataObject) -> N
     assert len(places) == len(set(places)) == rounds * budget
     whole_epochs = rounds * budget // pool
     assert places[: whole_epochs * pool] == [(e, i) for e in range(whole_epochs) for i in range(pool)]
+
+
+def test_silos_step_apart_and_a_rank_that_dies_costs_its_silo_an_attempt() -> None:
+    boards = (
+        VirtualBoard("a", 400, 15, 5, silo="north"),
+        VirtualBoard("b", 100, 6, 2, silo="north"),
+        VirtualBoard("c", 50, 5, 3, silo="south"),
+        VirtualBoard("d", 25, 5, 3, silo="south", dropouts=(Dropout(60.0, 50.0),)),
+    )
+    patience = {"deadline_floor_seconds": 1e6, "deadline_limit_seconds": 1e6}
+    wanted = plan(regime="hfl-ddp", policy="adaptive", budget=4000, rounds=8, batch=64, **patience)
+    world = World(boards, wanted, 4000).run()
+    assert world.finished is not None
+    assert world.finished.complete
+    for row in world.rows["round"]:
+        assert row["shares"]["a"] + row["shares"]["b"] == 2000
+    assert world.rows["round"][-1]["shares"] == {"a": 1600, "b": 400, "c": 1333, "d": 667}
+    assert [row["silos"]["south"]["attempts"] for row in world.rows["round"]] == [1, 2, *[1] * 6]
+    assert {row["silos"]["north"]["attempts"] for row in world.rows["round"]} == {1}
