@@ -34,6 +34,8 @@ class Browser:
         self._numbers = itertools.count(1)
         self.console: list[str] = []
         self.dialogs: list[str] = []
+        self.held: dict[str, str] = {}
+        """Addresses that the page waits for, by the request's id: see `hold`."""
         profile = folder / "profile"
         self._log = (folder / "chromium.log").open("wb")
         self._process = subprocess.Popen(
@@ -74,6 +76,15 @@ class Browser:
 
     def open(self, url: str) -> None:
         self.do("Page.navigate", url=url)
+
+    def hold(self, *patterns: str) -> None:
+        """Let requests for such addresses (`*` stands for anything) wait for `release`."""
+        self.do("Fetch.enable", patterns=[{"urlPattern": pattern} for pattern in patterns])
+
+    def release(self) -> None:
+        """Let all requests go on; from here on none is held."""
+        self.do("Fetch.disable")
+        self.held.clear()
 
     def value(self, script: str) -> Any:
         """What a script comes to in the page; promises are waited for."""
@@ -124,6 +135,8 @@ class Browser:
             self.console.append(json.dumps(told["exceptionDetails"])[:500])
         elif what == "Log.entryAdded" and told["entry"]["level"] == "error":
             self.console.append(f"{told['entry']['text']} {told['entry'].get('url', '')}")
+        elif what == "Fetch.requestPaused":
+            self.held[told["requestId"]] = told["request"]["url"]
         elif what == "Page.javascriptDialogOpening":
             self.dialogs.append(str(told["message"]))
             self._socket.send(

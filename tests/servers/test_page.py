@@ -160,25 +160,24 @@ def test_eleven_boards_and_a_thousand_rounds_are_painted_at_once(paged: Paged, b
 
     def scenario() -> None:
         browser.look()
+        browser.hold("*plotly*", "*/api/*")
         browser.open(paged.host.url)
-        drawn(browser)
-        timing = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
-        paint: float = browser.value(timing)
+        timing = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
+        paint: float = browser.until(timing)
+        browser.wait(lambda: bool(browser.value("1")) and any("plotly" in url for url in browser.held.values()))
+        assert browser.text("h1").startswith("edged"), "painted while charts and data were still held back"
+        browser.release()
+        # The bound is 1,000 ms on an idle machine: a figure for people, and no test of this one.
         (PICTURES / "first-paint.txt").write_text(
             f"{paint:.0f} ms to the first paint, 11 boards, 1,000 rounds\n"
         )
+        drawn(browser)
         size: int = browser.value("fetch('api/rounds').then((a) => a.text()).then((text) => text.length)")
         assert size < 8_000_000
         rounds = browser.value(
             "fetch('api/rounds').then((a) => a.json()).then((found) => found.rounds.length)"
         )
         assert rounds == MOST_ROUNDS
-        # The bound is 1,000 ms on an idle machine; this only tells a page that waits for its data or charts.
-        assert paint < 10_000
-        first = (
-            "performance.getEntriesByType('resource').find((one) => one.name.includes('plotly')).responseEnd"
-        )
-        assert paint < browser.value(first), "nothing is waited for before something is shown"
         shot(browser, "page-long")
 
     PICTURES.mkdir(parents=True, exist_ok=True)
