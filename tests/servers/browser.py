@@ -81,6 +81,11 @@ class Browser:
         """Let requests for such addresses (`*` stands for anything) wait for `release`."""
         self.do("Fetch.enable", patterns=[{"urlPattern": pattern} for pattern in patterns])
 
+    def holds(self, part: str) -> bool:
+        """True when an address with this in it is held."""
+        self.do("Page.enable")  # any command: its answer comes after what has happened before it
+        return any(part in url for url in self.held.values())
+
     def release(self) -> None:
         """Let all requests go on; from here on none is held."""
         self.do("Fetch.disable")

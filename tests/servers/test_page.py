@@ -164,7 +164,7 @@ def test_eleven_boards_and_a_thousand_rounds_are_painted_at_once(paged: Paged, b
         browser.open(paged.host.url)
         timing = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
         paint: float = browser.until(timing)
-        browser.wait(lambda: bool(browser.value("1")) and any("plotly" in url for url in browser.held.values()))
+        browser.wait(lambda: browser.holds("plotly"))
         assert browser.text("h1").startswith("edged"), "painted while charts and data were still held back"
         browser.release()
         # The bound is 1,000 ms on an idle machine: a figure for people, and no test of this one.
