@@ -17,12 +17,14 @@ from coordinator.controller import (
     Pool,
     Reading,
     Settings,
+    Stepping,
     Weights,
 )
 from coordinator.controller.batches import steps_for
 from coordinator.controller.memories import missed, observe
 from coordinator.controller.policies import find
 from coordinator.controller.policies import options as policy_options
+from edged.groups import Stepwise
 from edged.messages import Report
 
 
@@ -81,6 +83,12 @@ def options_of(control: Control) -> Any:
     names = {field.name for field in structs.fields(find(control.policy).Options)}
     weights = {"w_t": control.w_t, "w_e": control.w_e} if "w_e" in names else {}
     return policy_options(control.policy, {**weights, **control.options})
+
+
+def stepwise(control: Control) -> Stepwise | None:
+    """The rule by which synchronous ranks change their batches within a round, where the policy has one."""
+    policy = find(control.policy)
+    return policy.stepwise(options_of(control)) if isinstance(policy, Stepping) else None
 
 
 def floor_of(regime: str, budget: int, boards: int, batch: int) -> int:

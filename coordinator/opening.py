@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING
 from coordinator import allocation, closing, orders, records, silos
 from coordinator import events as ev
 from coordinator.assignments import NEW_BOARD_FACTOR, Assignment, deadline
-from coordinator.controller import Allocation, Stepping
+from coordinator.controller import Allocation
 from coordinator.controller.batches import schedule, steps_for
-from coordinator.controller.policies import find
 from coordinator.group import Group
 from coordinator.silos import SYNCHRONOUS, Silo
 from edged import dealing
-from edged.groups import Rendezvous, Stepwise
+from edged.groups import Rendezvous
 from edged.messages import Piece, Train
 from edged.topics import order_id
 
@@ -191,7 +190,7 @@ def issue(run: "Rounds", silo: Silo, group: Group, shares: dict[str, int], now: 
             group.steps,
             "0" * 64,
             patience,
-            stepwise(run, silo),
+            allocation.stepwise(silo.control),
         )
         message = dealing.with_plan(message, ranks)
         own = dealing.dealt(group.pieces, rows, rank)
@@ -199,12 +198,6 @@ def issue(run: "Rounds", silo: Silo, group: Group, shares: dict[str, int], now: 
         a.silo = silo.name
         made.append(a)
     _send(run, made, now)
-
-
-def stepwise(run: "Rounds", silo: Silo) -> Stepwise | None:
-    """The rule by which ranks change their batches within the round, where the policy has one."""
-    policy = find(silo.control.policy)
-    return policy.stepwise(allocation.options_of(silo.control)) if isinstance(policy, Stepping) else None
 
 
 def _assigned(

@@ -97,9 +97,12 @@ class Actor:
         wait: float = 0.0,
         communication: float = 0.0,
         steps: int | None = None,
+        samples: int | None = None,
     ) -> float:
         """Take an order of so many seconds at so many watts, with seconds of waiting and of communication
-        within its steps. Answers when its report, which is kept in `report`, is ready."""
+        within its steps; `samples` where ranks changed their parts on the way. Answers when its report,
+        which is kept in `report`, is ready."""
+        samples = order.samples if samples is None else samples
         spec, (seconds, watts) = self.spec, drawn
         joules = spec.joules(watts, seconds)
         compute = Part(seconds, joules)
@@ -118,11 +121,11 @@ class Actor:
             order.order,
             "trained",
             order.term,
-            order.samples,
+            samples,
             steps=steps or -(-order.samples // order.batch),
             parts=self.parts,
             energy=Energy(joules, "" if spec.metered else "no meter", "virtual", "board", BASIS),
-            steady=Steady(order.samples, seconds, joules),
+            steady=Steady(samples, seconds, joules),
             manifest=MODEL,
             synchronous=self._synchronous(order, seconds + wait + window),
         )

@@ -17,7 +17,7 @@ from coordinator.controller import Allocation
 from coordinator.controller.batches import steps_for
 from coordinator.opening import SETTLE_SECONDS
 from coordinator.simulator.boards import VirtualBoard
-from coordinator.simulator.steps import together
+from coordinator.simulator.steps import Together, together
 from edged.messages import Energy, Part, Parts, Report, Steady
 
 NOBODY = "loop.1.loop.1"  # an order id: no message is ever sent here
@@ -71,6 +71,7 @@ class Lived(Struct, frozen=True):
     wait_joules: float | None
     link_joules: float | None
     reason: str = ""
+    together: Together | None = None
 
     @property
     def joules(self) -> float | None:
@@ -111,6 +112,9 @@ def _round(
     shares = decision.shares
     trained = {b: s for b, s in spent.items() if s is not None and shares.get(b)}
     inner, step_link = dict.fromkeys(trained, 0.0), 0.0
+    seconds = {b: s.seconds for b, s in trained.items()}
+    samples = {b: shares[b] for b in trained}
+    found: Together | None = None
     if control.regime == "ddp" and trained:
         steps = steps_for(work.budget, work.batch)
         found = together(
@@ -118,10 +122,13 @@ def _round(
             [s.seconds / shares[b] for b, s in trained.items()],
             steps,
             step_communication_seconds=work.step_communication_seconds,
+            stepwise=allocation.stepwise(control),
         )
         inner, step_link = dict(zip(trained, found.wait_seconds, strict=True)), found.communication_seconds
+        seconds = dict(zip(trained, found.compute_seconds, strict=True))
+        samples = dict(zip(trained, found.samples, strict=True))
     links = {b: s.link_seconds + step_link for b, s in trained.items()}
-    wall = max((s.seconds + inner[b] + links[b] for b, s in trained.items()), default=0.0)
+    wall = max((seconds[b] + inner[b] + links[b] for b in trained), default=0.0)
     computed: list[float | None] = []
     waited: list[float | None] = []
     linked: list[float | None] = []
@@ -131,7 +138,7 @@ def _round(
         if s is None:
             allocation.miss(control, board)
             continue
-        busy = s.seconds if board in trained else 0.0
+        busy = seconds.get(board, 0.0)
         link = links.get(board, 0.0)
         wait = wall - busy - link
         wait = wait if wait > 1e-9 * wall else 0.0  # what is left by rounding is no waiting
@@ -142,15 +149,15 @@ def _round(
         linked.append(_joules(s.waiting_watts if s.link_watts is None else s.link_watts, link))
         compute = Part(busy, joules)
         accounts[board] = _report(
-            board, shares.get(board, 0), Parts(compute, Part(link, linked[-1]), Part(wait, waited[-1]))
+            board, samples.get(board, 0), Parts(compute, Part(link, linked[-1]), Part(wait, waited[-1]))
         )
         if board in trained:
             allocation.learn(control, board, number, accounts[board], work.window)
     return Lived(
         number,
         dict(shares),
-        {b: s.seconds for b, s in trained.items()},
-        wall if control.regime == "ddp" else max((s.seconds for s in trained.values()), default=0.0),
+        seconds,
+        wall if control.regime == "ddp" else max(seconds.values(), default=0.0),
         wall,
         wait_seconds,
         sum(links.values()),
@@ -158,6 +165,7 @@ def _round(
         _sum(waited),
         _sum(linked),
         decision.reason,
+        found,
     ), accounts
 
 

@@ -1,22 +1,37 @@
 """A round of synchronous gradients, step by step: each step takes as long as its slowest rank (ALGORITHMS 4).
 
-Pure arithmetic over the schedule of `controller.batches`; who gets how many samples is decided elsewhere.
+Batches are the schedule's of `controller.batches`, and where a rule goes with the order those that the ranks'
+own `edged.stepwise` comes to; who gets how many samples is decided elsewhere.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from coordinator.controller.batches import schedule
+from edged.dealing import step_sizes
+from edged.groups import Stepwise
+from edged.stepwise import Adjuster, batches
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
 
 
 class Together(Struct, frozen=True):
-    """Seconds of one round: by rank computing and waiting inside the steps, and of all ranks together."""
+    """One round. By rank: seconds of computing and of waiting inside the steps, and samples trained; of all
+    ranks: seconds of exchange and in all, each step's samples and slowest rank, and the steps after which
+    batches changed."""
 
     compute_seconds: tuple[float, ...]
     wait_seconds: tuple[float, ...]
+    samples: tuple[int, ...]
     communication_seconds: float
     seconds: float
+    step_samples: tuple[int, ...]
+    step_seconds: tuple[float, ...]
+    changed_after: tuple[int, ...] = ()
 
 
 def together(
@@ -26,6 +41,7 @@ def together(
     *,
     fixed_seconds: Sequence[float] = (),
     step_communication_seconds: float = 0.0,
+    stepwise: Stepwise | None = None,
 ) -> Together:
     """One round over the ranks; what a rank spends whatever its share is spread over the steps.
 
@@ -34,13 +50,47 @@ def together(
     import numpy as np
 
     sizes = np.array(schedule(shares, steps), float)
+    tau = np.array(seconds_per_sample, float)
     fixed = np.array(fixed_seconds or [0.0] * len(shares)) / steps
-    spent = sizes * np.array(seconds_per_sample)[:, None] + fixed[:, None]
+    changed: tuple[int, ...] = ()
+    if stepwise is not None:
+        changed = _adjusted(sizes, tau, fixed, shares, stepwise)
+    spent = sizes * tau[:, None] + fixed[:, None]
     slowest = spent.max(axis=0)
     communication = steps * step_communication_seconds
     return Together(
         tuple(spent.sum(axis=1).tolist()),
         tuple((slowest - spent).sum(axis=1).tolist()),
+        tuple(sizes.sum(axis=1).astype(int).tolist()),
         communication,
         float(slowest.sum()) + communication,
+        tuple(sizes.sum(axis=0).astype(int).tolist()),
+        tuple(slowest.tolist()),
+        changed,
     )
+
+
+def _adjusted(
+    sizes: "NDArray[float64]",
+    tau: "NDArray[float64]",
+    fixed: "NDArray[float64]",
+    shares: Sequence[int],
+    rule: Stepwise,
+) -> tuple[int, ...]:
+    """Overwrite the sizes of the steps that come after a change; answers after which steps one came."""
+    steps, adjuster = sizes.shape[1], Adjuster(rule, shares)
+    totals = step_sizes(sum(shares), steps)
+    changed: list[int] = []
+    for first in range(0, steps, rule.every):
+        after = first + rule.every
+        if adjuster.speeds is not None:
+            found = {total: batches(adjuster.speeds, total) for total in set(totals[first:after])}
+            for step in range(first, min(after, steps)):
+                sizes[:, step] = found[totals[step]]
+        if after >= steps:  # after the last step nothing is left to change
+            break
+        heard = sizes[:, first:after]
+        seconds = (heard * tau[:, None] + fixed[:, None]).sum(axis=1)
+        if adjuster.hear(seconds.tolist(), heard.sum(axis=1).astype(int).tolist()):
+            changed.append(after - 1)
+    return tuple(changed)

@@ -268,6 +268,7 @@ class World:
             [seconds / order.samples for (seconds, _), order in zip(drawn, orders, strict=True)],
             steps,
             step_communication_seconds=self._step_communication_seconds,
+            stepwise=orders[0].rendezvous.stepwise if orders[0].rendezvous else None,
         )
         learnt = self._training.train_together(orders) if self._training is not None else {}
         for i, (actor, order) in enumerate(zip(actors, orders, strict=True)):
@@ -278,6 +279,7 @@ class World:
                 wait=found.wait_seconds[i],
                 communication=found.communication_seconds,
                 steps=steps,
+                samples=found.samples[i],
             )
             if order.order in learnt:
                 actor.learnt(learnt[order.order].loss_sum, learnt[order.order].sums)
