@@ -87,6 +87,7 @@ class Boards:
                 "basis": power.basis,
                 "temperature_celsius": power.temperature_celsius,
                 "throttled": list(power.throttled),
+                "sampler_cpu_seconds": power.sampler_cpu_seconds,
             }
             server.execution.keep(Row(rounds.state.run, "power", row))
 

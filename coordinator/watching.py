@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from coordinator import silos
 from coordinator.history import History
 from coordinator.telemetry.chronicle import Board
 from coordinator.telemetry.server import InfluxServer
@@ -46,8 +47,11 @@ def telemetry(server: "Server") -> Sink:
     config = server.config
 
     def board(name: str) -> Board:
-        seen = server.fleet.boards.get(name)
-        return (seen.birth.silo, seen.birth.channels) if seen else ("", ())
+        seen, rounds = server.fleet.boards.get(name), server.rounds
+        silo = silos.name_of(rounds.state.settings, server.fleet, name) if rounds else silos.ALL
+        if silo == silos.ALL:
+            silo = seen.birth.silo if seen else ""
+        return silo, seen.birth.channels if seen else ()
 
     options = config.telemetry
     influx = InfluxServer(options)

@@ -1,6 +1,6 @@
 """What was lost, refused or repeated, and what the daemons take."""
 
-from dashboards.queries import BOARD_RUN, FLEET, Panel, each, raw
+from dashboards.queries import BOARD_RUN, FLEET, HEADLINE, Panel, each, rate, raw
 
 COUNTS = ("duplicates", "refusals", "drops", "reconnects")
 HEALTH = (
@@ -37,6 +37,13 @@ HEALTH = (
         ((each("sum", "overhead_seconds", "board_round", BOARD_RUN, "board"), "$tag_board"),),
         "s",
         "What the daemon, its sensors among it, takes beside training.",
+    ),
+    Panel(
+        "Processor that sensors take",
+        "timeseries",
+        ((rate("sampler_cpu_seconds", "power", HEADLINE, "board"), "$tag_board"),),
+        "percentunit",
+        "Of one core: what each board's daemon spends on reading its sensors.",
     ),
     Panel(
         "What happened",

@@ -40,6 +40,15 @@ def each(function: str, column: str, measurement: str, where: str, *groups: str)
     )
 
 
+def rate(column: str, measurement: str, where: str, *groups: str) -> str:
+    """How fast a count grows, a second; a process that began anew gives no point."""
+    names = "".join(f', "{group}"' for group in groups)
+    return (
+        f'SELECT non_negative_derivative(last("{column}"), 1s) FROM "{measurement}" '
+        f"WHERE {where} GROUP BY {EVERY}{names} fill(none)"
+    )
+
+
 def sums(*columns: str, where: str, measurement: str) -> str:
     """The sums over the time shown, each under its own name."""
     words = ", ".join(

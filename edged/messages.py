@@ -107,6 +107,8 @@ class Power(Struct, frozen=True):
     order_joules: Joules | None = None
     temperature_celsius: float | None = None
     throttled: tuple[Text, ...] = ()
+    sampler_cpu_seconds: float | None = None
+    """What reading the sensors has cost of the processor since the board's process began."""
 
 
 class Report(Struct, frozen=True):

@@ -132,6 +132,7 @@ class Voice:
             order_joules=order_joules,
             temperature_celsius=vitals.temperature_celsius(self._root),
             throttled=vitals.throttled(self._root),
+            sampler_cpu_seconds=live.cpu_seconds,
         )
         self._publish("power", power, telemetry=True, latest=True)
 

@@ -52,7 +52,7 @@ class Totals(Struct, frozen=True):
 
 
 def of_power(setting: Setting, power: Power, silo: str, channels: Sequence[EnergyChannel]) -> Iterable[Point]:
-    """A point a channel; temperature and throttling stand with the headline channel."""
+    """A point a channel; what is the whole board's stands with the headline channel."""
     known = {channel.id: channel for channel in channels}
     names = {*power.watts, *power.joules} or {power.headline}
     for name in sorted(names):
@@ -75,6 +75,7 @@ def of_power(setting: Setting, power: Power, silo: str, channels: Sequence[Energ
         if headline:
             values["temperature_celsius"] = power.temperature_celsius
             values["throttled"] = ",".join(power.throttled)
+            values["sampler_cpu_seconds"] = power.sampler_cpu_seconds
         yield from _made("power", tags, values)
 
 

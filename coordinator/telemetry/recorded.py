@@ -6,6 +6,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from coordinator.history import History
+from coordinator.silos import ALL
 from coordinator.telemetry.chronicle import Chronicle
 from coordinator.telemetry.lines import is_set
 from coordinator.telemetry.schema import Point
@@ -17,8 +18,8 @@ TABLES: Final = ("decision", "board_round", "round", "closed", "evaluation", "co
 
 def points(history: History, fleet: str, run: dict[str, Any]) -> Iterator[Point]:
     """All of them, stamped. Rows of a time when the clock was not set are left out (`unset` counts them)."""
-    channels = _channels(history, run["run"])
-    chronicle = Chronicle(fleet, lambda board: ("", channels.get(board, ())))
+    channels, silos = _channels(history, run["run"]), _silos(history, run["run"])
+    chronicle = Chronicle(fleet, lambda board: (silos.get(board, ""), channels.get(board, ())))
     chronicle.begin(run["run"], run["settings"])
     for what, row in _rows(history, run["run"]):
         value = _power(row) if what == "power" else row
@@ -51,6 +52,13 @@ def _channels(history: History, run: str) -> dict[str, tuple[EnergyChannel, ...]
     return found
 
 
+def _silos(history: History, run: str) -> dict[str, str]:
+    """The silo of every board that was ever a rank in one."""
+    rounds = history.rows("round", run)
+    groups = [(name, group) for row in rounds for name, group in row.get("silos", {}).items() if name != ALL]
+    return {board: name for name, group in groups for board in (*group["boards"], *group["left_out"])}
+
+
 def _power(row: dict[str, Any]) -> Power:
     return Power(
         row["board"],
@@ -61,4 +69,5 @@ def _power(row: dict[str, Any]) -> Power:
         joules=row["joules"],
         temperature_celsius=row["temperature_celsius"],
         throttled=tuple(row["throttled"]),
+        sampler_cpu_seconds=row.get("sampler_cpu_seconds"),
     )

@@ -83,7 +83,7 @@ MEASUREMENTS: Final[Mapping[str, Measurement]] = {
     "power": Measurement(
         ("fleet", "board", "silo", "basis", "scope", "channel"),
         {
-            **_floats("watts", "joules", "temperature_celsius"),
+            **_floats("watts", "joules", "temperature_celsius", "sampler_cpu_seconds"),
             **_integers("round"),
             **_strings("run", "throttled"),
             "headline": "boolean",

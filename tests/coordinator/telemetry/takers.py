@@ -42,6 +42,7 @@ def power(board: str = "pi5", watts: float = 5.5) -> Power:
         joules={"pmic": 100.0, "cpu": 50.0},
         temperature_celsius=61.0,
         throttled=("soft-temperature",),
+        sampler_cpu_seconds=0.25,
     )
 
 
