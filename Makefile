@@ -7,6 +7,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; 
 BIN = .venv/bin
 READY = .venv/setup-done
 ARGS ?=
+# Most of a scenario is waiting for real processes, so two files are tried at a time; ARGS="-n 0" tries one.
+PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup demo test test-systemd quick check bench clean
 
@@ -37,14 +39,14 @@ demo: setup
 	$(BIN)/edged-coordinator demo $(ARGS)
 
 test: setup
-	$(BIN)/python -m pytest -m 'not boots' $(ARGS)
+	$(PYTEST) -m 'not boots' $(ARGS)
 
 # Debian: apt install systemd-container mmdebstrap. The tree is made once, in ~/.cache/edged-tests.
 test-systemd: setup
 	$(BIN)/python -m pytest -m boots $(ARGS)
 
 quick: setup
-	$(BIN)/python -m pytest -m 'not slow and not server' $(ARGS)
+	$(PYTEST) -m 'not slow and not server' $(ARGS)
 
 # All of them, so that one run tells everything. The second mypy sees what the oldest Python supported sees; there
 # numpy's types are partly Any, hence its options.

@@ -5,8 +5,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-NETWORK = "10.77.0"
-
 
 def bridges_work() -> bool:
     """Whether this user of this machine may make namespaces."""
@@ -27,8 +25,10 @@ class Bridge:
 
     def __init__(self, boards: list[str]) -> None:
         self.name, self.boards = f"edb{os.getpid() % 100000}", boards
+        # A network for each process of tests: two bridges with the same one would take each other's packets.
+        self.network = f"10.{64 + os.getpid() // 256 % 128}.{os.getpid() % 256}"
         ip("link", "add", self.name, "type", "bridge")
-        ip("addr", "add", f"{NETWORK}.1/24", "dev", self.name)
+        ip("addr", "add", f"{self.network}.1/24", "dev", self.name)
         ip("link", "set", self.name, "up")
         for number, board in enumerate(boards):
             space, inside, outside = self.space(board), f"{self.name}i{number}", f"{self.name}o{number}"
@@ -36,7 +36,7 @@ class Bridge:
             ip("link", "add", outside, "type", "veth", "peer", "name", inside)
             ip("link", "set", inside, "netns", space)
             ip("link", "set", outside, "master", self.name, "up")
-            ip("-n", space, "addr", "add", f"{NETWORK}.{number + 2}/24", "dev", inside)
+            ip("-n", space, "addr", "add", f"{self.network}.{number + 2}/24", "dev", inside)
             ip("-n", space, "link", "set", inside, "up")
             ip("-n", space, "link", "set", "lo", "up")
 
@@ -56,4 +56,4 @@ class Bridge:
 
     def address(self, board: str) -> str:
         """Of the board; the machine itself is .1."""
-        return f"{NETWORK}.{self.boards.index(board) + 2}"
+        return f"{self.network}.{self.boards.index(board) + 2}"

@@ -15,7 +15,7 @@ from coordinator.history import History
 from edged.controls import Action, Reply, RunSettings, Start
 from edged.link import LinkConfig
 from edged.messages import Piece
-from tests.scenarios.bridge import NETWORK, Bridge
+from tests.scenarios.bridge import Bridge
 
 PATIENCE_SECONDS = 120.0
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": ""}
@@ -34,7 +34,7 @@ class Lab:
         self.folder, self.bridge = folder, bridge
         self.pools = pools or {"digits": "builtin"}
         (folder / "broker").mkdir()
-        gate = f"listener {free_port()} {NETWORK}.1\n" if bridge is not None else ""
+        gate = f"listener {free_port()} {bridge.network}.1\n" if bridge is not None else ""
         self.broker = Broker(kind, folder / "broker", free_port(), gate)
         self.broker.start()
         self.gate = gate.split()[1] if bridge is not None else str(self.broker.port)
@@ -73,7 +73,7 @@ class Lab:
     ) -> None:
         """`process` names a second one of the same board; with a bridge it lives in the board's namespace."""
         prefix = ("ip", "netns", "exec", self.bridge.space(name)) if self.bridge is not None else ()
-        host = f"{NETWORK}.1" if self.bridge is not None else "127.0.0.1"
+        host = f"{self.bridge.network}.1" if self.bridge is not None else "127.0.0.1"
         base = {
             "board": name,
             "fleet": "lab",
