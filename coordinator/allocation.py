@@ -174,6 +174,8 @@ def learn(control: Control, board: str, round_number: int, report: Report, windo
     if window == "round":
         whole = control.whole.get(board)
         joules = None if whole is None else whole * samples
+    if control.regime not in ("pma", "asp") and report.samples != control.shares.get(board):
+        control.since_change = 0  # the ranks changed their parts on the way
     wait_seconds, wait_joules = control.waits.pop(board, (None, None))
     reading = Reading(
         board,
