@@ -1,7 +1,7 @@
 """The global batch of a step by OmniLearn's rules and by ours, on the same input.
 
 Prints, adjustment by adjustment, the batches of four workers whose speeds are as their cores (level HL8) and
-whose times are exactly linear. The other rules are written anew from their descriptions (ALGORITHMS 2.1, 2.4).
+whose times are exactly linear. The other rules are written anew from descriptions (ALGORITHMS 2.1, 2.4).
 """
 
 import argparse
@@ -28,8 +28,8 @@ def proportional(sizes: Batches, seconds: Batches, batch: int) -> Batches:
 
 
 def additive(sizes: Batches, seconds: Batches, batch: int) -> Batches:
-    """The released code's: the same candidate, a deadband for each worker by itself, bounds, and what is above
-    or below the global batch taken from all alike; always rounded up."""
+    """The released code's: the same candidate, a deadband for each worker by itself, bounds, and what is
+    above or below the global batch taken from all alike; always rounded up."""
     kept = []
     for size, candidate in zip(sizes, proportional(sizes, seconds, batch), strict=True):
         moves = abs(candidate - size) / candidate > DEADBAND

@@ -2,7 +2,8 @@
 
 Relative figures, made of public counts: multiply-adds of a forward pass over one 224 x 224 picture and
 parameters with 1,000 classes, both as torchvision's documentation gives them for its ImageNet weights
-(docs.pytorch.org/vision, "num_params" and "GFLOPS", which counts a multiply-add once). The machine is assumed.
+(docs.pytorch.org/vision, "num_params" and "GFLOPS", which counts a multiply-add once). The machine is
+assumed.
 """
 
 from typing import Final

@@ -5,6 +5,7 @@ with invented watts.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from msgspec import Struct
@@ -64,23 +65,19 @@ class Row(Struct, frozen=True):
 def fixed(level: Level, profile: Profile, table: Table = "BSP", epochs: int = EPOCHS) -> tuple[Row, ...]:
     """One row a plan; the cores stay those of the level."""
     cores = CORES[table][level]
-    return _rows(level, table, cores, profile, Schedule.still(level, epochs), expected_cut(cores))
+    return _rows(level, table, profile, Schedule.still(level, epochs), expected_cut(cores))
 
 
 def changing(profile: Profile, table: Table = "BSP") -> tuple[Row, ...]:
     """One row a plan; the cores change by epoch as the released code has it for that network."""
-    schedule = SCHEDULES[profile.name]
-    return _rows("schedule", table, CORES[table][schedule.level(0)], profile, schedule, None)
+    return _rows("schedule", table, profile, SCHEDULES[profile.name], None)
 
 
 def _rows(
-    level: str,
-    table: Table,
-    cores: tuple[int, ...],
-    profile: Profile,
-    schedule: Schedule,
-    expected: float | None,
+    level: str, table: Table, profile: Profile, schedule: Schedule, expected: float | None
 ) -> tuple[Row, ...]:
+    cores = CORES[table][schedule.level(0)]
+
     def workers(epoch: int) -> FleetFile:
         return fleet(CORES[table][schedule.level(epoch)], profile, level)
 
@@ -149,7 +146,7 @@ class _Workers:
 
 
 def _moves(lived: Sequence[Lived]) -> int:
-    return sum(after.shares != before.shares for before, after in zip(lived, lived[1:], strict=False))
+    return sum(after.shares != before.shares for before, after in pairwise(lived))
 
 
 def _followed(lived: Sequence[Lived], profile: Profile, cores: tuple[int, ...]) -> int | None:
