@@ -32,13 +32,14 @@ class CancelledError(Exception):
 
 
 class Memory:
-    """What the child keeps from one order to the next: how many steps it has made, optimizer states, and
-    the process group that it is in."""
+    """What the child keeps from one order to the next: how many steps it has made, optimizer states, the
+    process group that it is in, and by run what the ranks' rule has learnt."""
 
     def __init__(self) -> None:
         self.steps = 0
         self.group: Gloo | None = None
         self.optimizers: dict[str, dict[str, Any]] = {}
+        self.learnt: dict[str, dict[str, Any]] = {}
 
 
 class Bench:

@@ -9,12 +9,16 @@ from edged.fields import Count, Id, Natural, OrderId, Seconds, Sha256, Text
 
 
 class Stepwise(Struct, frozen=True):
-    """Batch sizes that the ranks change among themselves every so many steps (`edged.stepwise`)."""
+    """Batch sizes that the ranks change among themselves every so many steps (`edged.stepwise`). `lower` and
+    `upper` bound a rank's samples of the round; a loss of throughput above `fall` teaches it a ceiling."""
 
     rule: Text
     every: Natural
     beta: float
     deadband: float = 0.0
+    lower: Count = 0
+    upper: Natural | None = None
+    fall: float | None = None
 
 
 class Rendezvous(Struct, frozen=True):

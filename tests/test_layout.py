@@ -32,6 +32,8 @@ PURE = (
     "edged/dealing.py",
     "edged/groups.py",
     "edged/stepwise.py",
+    "edged/ceilings.py",
+    "edged/splitting.py",
     "coordinator/rounds.py",
     "coordinator/alerts.py",
     "coordinator/telemetry/schema.py",

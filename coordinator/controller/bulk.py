@@ -6,11 +6,10 @@ A property test holds the two to one another.
 import numpy as np
 from numpy.typing import NDArray
 
+from edged.splitting import GRAIN
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-# Shares are compared in millionths of a sample, so that the order of a floating-point sum breaks no tie.
-GRAIN = 6
 
 
 def clamped(weights: Floats, budget: int, lo: Ints, hi: Ints, offsets: Floats | None = None) -> Floats:

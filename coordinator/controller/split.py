@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from coordinator.controller import InfeasibleError, bulk
+from edged import splitting
 
 LARGE = 500  # boards from which numpy columns beat lists
 
@@ -43,63 +44,22 @@ def clamped(
     caps: Sequence[int],
     offsets: Sequence[float] | None = None,
 ) -> list[float]:
-    """x_i = level * weights_i - offsets_i within [floors_i, caps_i], with the level that spends the budget.
-
-    Clamped boards are taken out and the rest shared again until nothing changes. Only the side that is
-    clamped by more is fixed in a pass: fixing both may fix a board that the next pass would have freed.
-    Bounds must have passed `check`; weights must be above 0.
-    """
+    """`edged.splitting.clamped`, by columns for many boards. Bounds must have passed `check`."""
     m = len(weights)
     if m >= LARGE:
         o = None if offsets is None else np.array(offsets, float)
         columns = np.array(weights, float), np.array(floors, np.int64), np.array(caps, np.int64)
         x_column: list[float] = bulk.clamped(columns[0], budget, columns[1], columns[2], o).tolist()
         return x_column
-    offset = [0.0] * m if offsets is None else offsets
-    x = [0.0] * m
-    free = list(range(m))
-    left = float(budget)
-    while free:
-        level = (left + sum([offset[i] for i in free])) / sum([weights[i] for i in free])
-        excess = 0.0
-        low: list[int] = []
-        high: list[int] = []
-        for i in free:
-            value = x[i] = level * weights[i] - offset[i]
-            if value < floors[i]:
-                low.append(i)
-                excess += floors[i] - value
-            elif value > caps[i]:
-                high.append(i)
-                excess -= value - caps[i]
-        if not low and not high:
-            break
-        fixed = low if excess > 0 else high if excess < 0 else low + high
-        for i in fixed:
-            x[i] = float(floors[i] if x[i] < floors[i] else caps[i])
-            left -= x[i]
-        gone = set(fixed)
-        free = [i for i in free if i not in gone]
-    return x
+    return splitting.clamped(weights, budget, floors, caps, offsets)
 
 
 def whole(x: Sequence[float], budget: int, caps: Sequence[int]) -> list[int]:
-    """Largest remainder (Hamilton): whole samples that add up to the budget; ties to the lowest index."""
+    """`edged.splitting.whole`, by columns for many boards."""
     if len(x) >= LARGE:
         n_column: list[int] = bulk.whole(np.array(x, float), budget, np.array(caps, np.int64)).tolist()
         return n_column
-    grains = [round(value, bulk.GRAIN) for value in x]
-    n = [int(value) for value in grains]
-    missing = budget - sum(n)
-    if missing == 0:
-        return n
-    # A board at its cap has no remainder to round up.
-    order = sorted(
-        [i for i in range(len(n)) if n[i] < caps[i]], key=lambda i: n[i] - grains[i]
-    )  # sorted is stable: ties keep the lowest index first
-    for i in order[:missing]:
-        n[i] += 1
-    return n
+    return splitting.whole(x, budget, caps)
 
 
 def equal(budget: int, floors: Sequence[int], caps: Sequence[int]) -> list[int]:

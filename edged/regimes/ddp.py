@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
 
 from edged import dealing, kept, optimizers
+from edged.ceilings import State
 from edged.groups import Rendezvous, Synchronous
 from edged.muster import muster
 from edged.regimes import Lesson, Outcome, TrainingError
 from edged.schedule import indices, subseed
 from edged.stamps import Stamps
-from edged.stepwise import Adjuster, batches
+from edged.stepwise import Adjuster
 
 if TYPE_CHECKING:
     import torch
@@ -55,7 +59,8 @@ def _train(lesson: Lesson, bench: Bench, ranks: Rendezvous, group: Group) -> Out
     optimizer = _optimizer(lesson, bench, group)
     network = group.wrap(model)
     model.train()
-    steps, stamps = _Steps(ranks, group), Stamps(bench.stretch)
+    steps = _Steps(ranks, group, bench.memory.learnt.get(order.run, {}))
+    stamps = Stamps(bench.stretch)
     losses: list[float] = []
     sums: dict[str, float] = {}
     done = 0
@@ -90,6 +95,7 @@ def _train(lesson: Lesson, bench: Bench, ranks: Rendezvous, group: Group) -> Out
     tensors: dict[str, torch.Tensor] = dict(model.state_dict())
     everything = [*tensors.values(), *(state[name] for name in sorted(state))]
     deviation = group.take_over(everything)
+    bench.memory.learnt = {order.run: steps.learnt}
     if order.optimizer_state == "keep" and bench.kept is not None:
         kept.leave(bench.kept, order.run, order.round, state)
     if order.optimizer_state == "average":
@@ -141,19 +147,27 @@ def _curve(losses: list[float], totals: list[int], group: Group) -> tuple[float,
 class _Steps:
     """Batch sizes of every step by rank: the schedule's, or what the ranks agree on on their way."""
 
-    def __init__(self, ranks: Rendezvous, group: Group) -> None:
+    def __init__(self, ranks: Rendezvous, group: Group, learnt: Mapping[str, Any]) -> None:
         samples = sum(ranks.shares)
         self.totals = dealing.step_sizes(samples, ranks.steps)
         self._rows = dealing.schedule(ranks.shares, ranks.steps)
         self._rank, self._rule, self._group = ranks.rank, ranks.stepwise, group
-        self._adjuster = Adjuster(ranks.stepwise, ranks.shares) if ranks.stepwise else None
+        self._adjuster: Adjuster | None = None
+        if ranks.stepwise is not None:
+            known = _agreed(learnt, group)
+            self._adjuster = Adjuster(ranks.stepwise, ranks.shares, ranks.steps, ranks.boards, known)
         self._first = self._seen = self._samples = 0
+
+    @property
+    def learnt(self) -> dict[str, Any]:
+        """What the ranks' rule is to know in the next round."""
+        return self._adjuster.state if self._adjuster else {}
 
     def mine(self, step: int) -> tuple[int, int]:
         """Where this rank's samples of the step begin within the round, and how many they are."""
-        speeds = self._adjuster.speeds if self._adjuster else None
-        total = self.totals[step]
-        sizes = [row[step] for row in self._rows] if speeds is None else batches(speeds, total)
+        adjuster, total = self._adjuster, self.totals[step]
+        changed = adjuster is not None and adjuster.speeds is not None
+        sizes = adjuster.sizes(total) if adjuster and changed else [row[step] for row in self._rows]
         start, self._first = self._first + dealing.offset(sizes, self._rank), self._first + total
         return start, sizes[self._rank]
 
@@ -168,3 +182,14 @@ class _Steps:
         self._adjuster.hear([seconds for seconds, _ in found], [int(samples) for _, samples in found])
         self._seen, self._samples = step + 1, 0
         stamps.aside(began)
+
+
+def _agreed(learnt: Mapping[str, Any], group: Group) -> dict[str, Any]:
+    """What the rank that knows most has from earlier rounds; a new process knows nothing."""
+    entries = sum(len(found) for found in learnt.values())
+    known = [int(values[0]) for values in group.gather([float(entries)])]
+    best = max(known)
+    if not best:
+        return {}
+    data = msgspec.json.encode(learnt)
+    return cast("dict[str, Any]", msgspec.json.decode(group.share(data, known.index(best)), type=State))

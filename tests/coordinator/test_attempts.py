@@ -81,10 +81,14 @@ def test_one_update_counts_for_all_and_all_samples_are_accepted_once() -> None:
     [
         ("ema-batch", {}, Stepwise("ema-batch", 20, 0.3)),
         ("ema-batch", {"every": 5, "beta": 0.5}, Stepwise("ema-batch", 5, 0.5)),
-        ("omnilearn", {"deadband": 0.1}, Stepwise("omnilearn", 20, 0.5, 0.1)),
+        ("omnilearn", {"deadband": 0.1}, Stepwise("omnilearn", 20, 0.5, 0.1, fall=0.1)),
         ("omnilearn", {"every": 0}, None),
         ("omnilearn", {"mode": "static"}, None),
-        ("omnilearn", {"upper": 900}, None),
+        (
+            "omnilearn",
+            {"lower": 20, "upper": 900, "learn_ceilings": False},
+            Stepwise("omnilearn", 20, 0.5, 0.05, 20, 900),
+        ),
         ("adaptive", {}, None),
     ],
 )

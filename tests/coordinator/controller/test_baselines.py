@@ -139,16 +139,45 @@ def test_omnilearn_changes_all_or_none(eleven: tuple[Truth, ...]) -> None:
 
 
 def test_omnilearn_learns_a_ceiling_where_more_samples_made_a_board_slower() -> None:
-    good = (Truth("a", 100, 5, 1), Truth("b", 50, 5, 1), Truth("c", 50, 5, 1))
-    swapping = slowed(good, "a", 0.4)  # above its memory
-    made = run("omnilearn", [good, swapping, swapping], 300)
-    assert list(made[1].shares.values()) == [150, 75, 75]
-    assert "a got slower with 150 samples: its ceiling is 100" in made[2].notes
-    assert made[2].shares["a"] <= 100
-    assert (
-        run("omnilearn", [good, swapping, swapping], 300, learn_ceilings=False)[2].carry[omnilearn.CEILING]
-        == {}
-    )
+    """A board that swaps above 120 samples goes up and down until its ceiling stands, then stays below it."""
+    fleet = (Truth("a", 100, 5, 1), Truth("b", 50, 5, 1), Truth("c", 50, 5, 1))
+    made = closed(fleet, {"a": 120}, 12)
+    notes = [note for allocation in made for note in allocation.notes]
+    assert "a got slower with 150 samples than with 100: seen 1 of 3 times" in made[2].notes
+    assert [note for note in notes if "its ceiling is 100" in note]
+    learnt = next(i for i, a in enumerate(made) if a.carry[omnilearn.CEILING])
+    assert all(allocation.shares["a"] <= 100 for allocation in made[learnt:])
+    free = closed(fleet, {"a": 120}, 12, learn_ceilings=False)
+    assert max(allocation.shares["a"] for allocation in free[-3:]) > 120
+    assert all(allocation.carry[omnilearn.CEILING] == {} for allocation in free)
+
+
+def test_omnilearns_ceiling_is_tried_anew_after_twenty_rounds() -> None:
+    fleet = (Truth("a", 100, 5, 1), Truth("b", 50, 5, 1), Truth("c", 50, 5, 1))
+    made = closed(fleet, {"a": 120}, 12, then=24)
+    assert "a's ceiling of 100 has ended: larger is tried again" in [n for a in made for n in a.notes]
+    assert list(made[-1].shares.values()) == [150, 75, 75]
+
+
+def closed(
+    fleet: tuple[Truth, ...], memory: dict[str, int], rounds: int, then: int = 0, **given: object
+) -> list[Allocation]:
+    """Boards with more samples than fit are slow in that round; in the last `then` rounds all fit."""
+    policy, options = policies.find("omnilearn"), policies.options("omnilearn", given)
+    memories: dict[str, Memory] = {}
+    made: list[Allocation] = []
+    for number in range(1, rounds + then + 1):
+        last = made[-1] if made else Allocation({}, False, "")
+        members = tuple(
+            Member(t.board, memories.get(t.board), previous=last.shares.get(t.board)) for t in fleet
+        )
+        made.append(policy.allocate(Pool(members, 300, number, carry=last.carry), options))
+        for truth in fleet:
+            n = made[-1].shares[truth.board]
+            swaps = number <= rounds and n > memory.get(truth.board, 300)
+            (here,) = slowed((truth,), truth.board, 0.3) if swaps else (truth,)
+            memories[truth.board] = observe(memories.get(truth.board), reading(here, number, n))
+    return made
 
 
 def test_time_only_is_the_multiplicative_rule(eleven: tuple[Truth, ...]) -> None:
@@ -169,6 +198,10 @@ def test_time_only_is_the_multiplicative_rule(eleven: tuple[Truth, ...]) -> None
         ("ema-batch", {"beta": 0.0}),
         ("ema-batch", {"every": 0}),
         ("omnilearn", {"lower": 5, "upper": 4}),
+        ("omnilearn", {"lower": -1}),
+        ("omnilearn", {"upper": 0}),
+        ("omnilearn", {"fall": 1.0}),
+        ("omnilearn", {"every": -1}),
         ("omnilearn", {"deadband": 1.0}),
         ("profiled", {"w_e": 1.5}),
     ],
