@@ -80,6 +80,8 @@ def _read_order(
     if event.order != board.order_id:
         return _stray(f"{event.order} is not the active order")
     if isinstance(event, Join):
+        if board.phase in (Phase.UPLOADING, Phase.WAITING):
+            return Cue.AGAIN, term, ""  # a coordinator that was away when the report went out
         if board.phase is not Phase.TRAINING or board.ready is None:
             return _stray(f"{event.order} does not wait for other ranks")
         if board.join is not None:

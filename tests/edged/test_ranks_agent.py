@@ -76,6 +76,18 @@ def test_a_join_is_obeyed_once_and_only_by_a_rank_that_waits() -> None:
     assert fetched().feed(join()).cue is Cue.STRAY
 
 
+def test_a_coordinator_that_missed_the_report_hears_it_again_when_it_repeats_the_join() -> None:
+    player = mustered()
+    player.feed(join())
+    player.feed(e.Met(rank_order().order, "g1"))
+    player.feed(e.Began(rank_order().order, player.now))
+    player.feed(e.Ended(rank_order().order, player.now, 20))
+    player.feed(e.Described(rank_order().order, rank_order().manifest))
+    assert player.board.phase is Phase.UPLOADING
+    assert player.acts(replace(join(), term=2)) == [Act.SAY, Act.TRAINED, Act.CLOSED_AGAIN]
+    assert player.board.term == 2
+
+
 def test_a_new_attempt_begins_without_anything_of_the_old_one() -> None:
     player = mustered()
     player.feed(join())
