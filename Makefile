@@ -10,13 +10,14 @@ ARGS ?=
 # Most of a scenario is waiting for real processes, so two files are tried at a time; ARGS="-n 0" tries one.
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo test test-systemd quick check bench clean
+.PHONY: help setup demo test test-systemd test-boards quick check bench clean
 
 help:
 	@echo 'make setup            make .venv with everything pinned in constraints.txt (done by the others when needed)'
 	@echo 'make demo [ARGS=...]  equal against adaptive on emulated boards; ARGS="--help" lists the options'
 	@echo 'make test [ARGS=...]  the whole test suite; ARGS goes to pytest'
 	@echo 'make test-systemd     install, upgrade and crash the services under a real systemd (root; minutes)'
+	@echo 'make test-boards      arm64, riscv64 and x86 boards train together under emulation (root; a quarter of an hour)'
 	@echo 'make quick            the tests without the slow ones and without a real broker'
 	@echo 'make check            ruff (lint and format) and mypy --strict'
 	@echo 'make bench [ONLY=x]   the figures of benchmarks/, or of benchmarks/x.py alone'
@@ -39,11 +40,16 @@ demo: setup
 	$(BIN)/edged-coordinator demo $(ARGS)
 
 test: setup
-	$(PYTEST) -m 'not boots' $(ARGS)
+	$(PYTEST) -m 'not boots and not boards' $(ARGS)
 
 # Debian: apt install systemd-container mmdebstrap. The tree is made once, in ~/.cache/edged-tests.
 test-systemd: setup
 	$(BIN)/python -m pytest -m boots $(ARGS)
+
+# Debian: apt install qemu-user-static mmdebstrap mosquitto. Trees lie in ~/.cache/edged-tests, 1.6 GB in all.
+# ARGS="-m 'boards and not slow'" leaves training and torch out.
+test-boards: setup
+	$(BIN)/python -m pytest -m boards $(ARGS)
 
 quick: setup
 	$(PYTEST) -m 'not slow and not server' $(ARGS)

@@ -12,7 +12,7 @@ from typing import Any
 from probes import Context
 from probes._recorded import lay_out
 from probes._virtual import VirtualClock
-from probes.meter import Found, Meter
+from probes.meter import Found, Meter, Options
 from tests.probes.machines import Broker, Pages, nvml
 
 PLUG = {"meter-shelly-gen2": "shelly", "meter-tasmota": "tasmota", "meter-z2m": "zigbee2mqtt"}
@@ -27,7 +27,8 @@ class Machine:
         self.clock = VirtualClock()
         self.broker = Broker()
         self.context = self._context()
-        self.meter = Meter(self.context)
+        # Nothing recorded hangs; however slow the machine, nothing is to be given up.
+        self.meter = Meter(self.context, options=Options(hang_seconds=60.0, detect_seconds=60.0))
         self.meter.open()
         for topic, payload in self._messages():
             self.broker.publish(topic, payload)

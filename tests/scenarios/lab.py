@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +48,21 @@ class Lab:
                 process.wait()
         self.broker.stop()
 
-    def start(self, name: str, *command: str, prefix: tuple[str, ...] = ()) -> None:
+    def start(
+        self,
+        name: str,
+        *command: str,
+        prefix: tuple[str, ...] = (),
+        python: str = sys.executable,
+        environment: Mapping[str, str] = ENVIRONMENT,
+    ) -> None:
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [*prefix, sys.executable, "-m", *command],
+                [*prefix, python, "-m", *command],
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
-                env=ENVIRONMENT,
+                env=environment,
                 start_new_session=True,
             )
 
@@ -69,9 +76,16 @@ class Lab:
         self.start("coordinator", "coordinator", "serve", "--config", str(config))
 
     def start_board(
-        self, name: str, *options: str, process: str = "", pools: dict[str, str] | None = None
+        self,
+        name: str,
+        *options: str,
+        process: str = "",
+        pools: dict[str, str] | None = None,
+        python: str = sys.executable,
+        environment: Mapping[str, str] = ENVIRONMENT,
     ) -> None:
-        """`process` names a second one of the same board; with a bridge it lives in the board's namespace."""
+        """`process` names a second one of the same board; with a bridge it lives in the board's namespace.
+        `python` may be another interpreter, with an environment of its own."""
         prefix = ("ip", "netns", "exec", self.bridge.space(name)) if self.bridge is not None else ()
         host = f"{self.bridge.network}.1" if self.bridge is not None else "127.0.0.1"
         base = {
@@ -83,7 +97,8 @@ class Lab:
         }
         words = [f"--{option}={value}" for option, value in base.items()]
         words += [f"--pool={pool}={path}" for pool, path in (pools or self.pools).items()]
-        self.start(process or name, "edged", "run", *words, *options, prefix=prefix)
+        command = ("edged", "run", *words, *options)
+        self.start(process or name, *command, prefix=prefix, python=python, environment=environment)
 
     def kill(self, name: str) -> None:
         """Kill -9 of the process itself; its children have to notice."""
