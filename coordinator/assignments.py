@@ -11,8 +11,10 @@ from msgspec import Struct
 from edged.groups import Readiness
 from edged.messages import Join, Order, Piece, Report
 
-Status = Literal["issued", "working", "reported", "attending", "accepted", "refused", "abandoned", "expired"]
-OPEN: frozenset[str] = frozenset({"issued", "working", "reported"})
+Status = Literal[
+    "issued", "working", "reported", "stored", "attending", "accepted", "refused", "abandoned", "expired"
+]
+OPEN: frozenset[str] = frozenset({"issued", "working", "reported", "stored"})
 MAX_GAP_SECONDS = 30.0
 NEW_BOARD_FACTOR = 10.0
 """A board that was never timed gets this many times the shortest deadline."""
@@ -50,6 +52,12 @@ class Assignment(Struct):
     join: Join | None = None
     gone: bool = False
     """A rank that was lost after all steps were done: nothing more is to be heard of it."""
+    after: str = ""
+    """Of asynchronous updates: the accepted order before; its acceptance goes ahead when this is repeated."""
+    age: int = 0
+    """Of an asynchronous update: versions it was old when it was applied or dropped, and how it counted."""
+    factor: float = 1.0
+    scale: float = 1.0
 
     @property
     def order(self) -> str:
@@ -117,6 +125,8 @@ class Assignment(Struct):
             return "to take its order"
         if self.status == "reported":
             return "its update"
+        if self.status == "stored":
+            return "its update to be applied"
         if self.ready is not None and self.join is None:
             return "the other ranks to be ready"
         if self.samples_done:

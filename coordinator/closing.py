@@ -5,7 +5,7 @@ A round of which nothing was accepted changes nothing; after several in a row th
 
 from typing import TYPE_CHECKING
 
-from coordinator import allocation, records
+from coordinator import allocation, asynchronous, records
 from coordinator import events as ev
 from coordinator.run import RunState
 from coordinator.silos import ALL
@@ -98,6 +98,8 @@ def finish(run: "Rounds", reason: str, complete: bool) -> None:
     s = run.state
     for a in s.assignments.values():
         if a.open:
+            if s.pushes is not None:
+                s.pushes.tally(a.board).returned += a.samples
             s.open_count -= 1
             if not a.silo:
                 s.silos[ALL].queue.give_back(a.pieces)
@@ -107,6 +109,8 @@ def finish(run: "Rounds", reason: str, complete: bool) -> None:
         if group.standing not in ("done", "lost"):
             group.standing = "lost"
             s.silos[group.silo].queue.give_back(group.pieces)
+    if s.pushes is not None:
+        asynchronous.halt(run, s.clock)
     s.phase, s.reason = "done", reason
     run.emit(ev.Save())
     run.emit(

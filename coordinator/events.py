@@ -80,6 +80,21 @@ class FoldFailed(Struct, frozen=True):
     error: str
 
 
+class Applied(Struct, frozen=True):
+    """One update is applied; the model version stands."""
+
+    version: str
+    manifest: Manifest
+
+
+class ApplyFailed(Struct, frozen=True):
+    """It could not be applied: `unusable` for a fault of the update itself, else of the disk."""
+
+    version: str
+    error: str
+    unusable: bool = False
+
+
 class OwnLink(Struct, frozen=True):
     """The coordinator's own link to the broker came up or went down."""
 
@@ -145,6 +160,8 @@ Event = (
     | Stored
     | Folded
     | FoldFailed
+    | Applied
+    | ApplyFailed
     | OwnLink
     | Woken
     | Restored
@@ -170,12 +187,25 @@ class Distribute(Struct, frozen=True):
     boards: tuple[str, ...]
 
 
+class Deliver(Struct, frozen=True):
+    """Publish the model version to one board alone, on its own topic."""
+
+    version: str
+    board: str
+
+
 class Collect(Struct, frozen=True):
-    """Fetch the update of the order by grants, spool it, check it, answer with Stored."""
+    """Fetch the update of the order by grants, spool it, check it, answer with Stored.
+
+    `model` is the version that it was made from ("": the newest); `rate` says that it is a gradient, and by
+    what it will be multiplied at most.
+    """
 
     board: str
     order: str
     manifest: Manifest
+    model: str = ""
+    rate: float | None = None
 
 
 class Discard(Struct, frozen=True):
@@ -195,8 +225,28 @@ class Fold(Struct, frozen=True):
     """(board, order, samples)"""
 
 
+class Apply(Struct, frozen=True):
+    """Make `version` out of `base` by the one update of the order, and answer with Applied.
+
+    With grain `gradient` the update g moves the model by -rate (g + weight_decay x), with `momentum` of the
+    coordinator's; with `model` the model becomes (1 - rate) old + rate update. The same effect gives the same
+    bytes, so it may be carried out again after a crash.
+    """
+
+    run: str
+    version: str
+    base: str
+    board: str
+    order: str
+    samples: int
+    grain: str
+    rate: float
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+
+
 class Record(Struct, frozen=True):
-    """Keep a row: table is `round`, `board_round`, `decision`, `control` or `closed`; keys inside."""
+    """Keep a row: table is a key of `schema.TABLES`; its key columns stand in the row."""
 
     table: str
     row: dict[str, Any]
@@ -234,4 +284,18 @@ class Finished(Struct, frozen=True):
     complete: bool
 
 
-Effect = Send | Distribute | Collect | Discard | Fold | Record | Save | Announce | Evaluate | Note | Finished
+Effect = (
+    Send
+    | Distribute
+    | Deliver
+    | Collect
+    | Discard
+    | Fold
+    | Apply
+    | Record
+    | Save
+    | Announce
+    | Evaluate
+    | Note
+    | Finished
+)

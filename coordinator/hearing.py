@@ -6,7 +6,7 @@ cost the run that board's share of one round.
 
 from typing import TYPE_CHECKING
 
-from coordinator import allocation, attempts, records, reports
+from coordinator import allocation, asynchronous, attempts, records, reports
 from coordinator import events as ev
 from coordinator.assignments import Assignment
 from edged.messages import Accepted, Birth, Refused, Report, StandBy, State
@@ -36,7 +36,10 @@ def born(run: "Rounds", birth: Birth, now: float) -> None:
             run.repeat(a, now)
     elif birth.link == "up" and run.state.phase != "gathering":
         over = "the run is over" if run.state.phase == "done" else "a round is running, the next may be yours"
-        text = run.lack(birth.board, now) or over
+        text = run.lack(birth.board, now)
+        if run.state.pushes is not None and run.state.phase == "running" and not text:
+            return run.emit(ev.Announce())  # its order comes at once
+        text = text or over
         run.emit(ev.Send(birth.board, StandBy(run.state.boot, run.state.term, text)))
     return run.emit(ev.Announce())
 
@@ -77,12 +80,15 @@ def reported(run: "Rounds", report: Report, now: float) -> None:
         a is not None
         and report.order == a.order
         and report.boot == a.boot
-        and a.status in ("reported", "accepted")
+        and a.status in ("reported", "stored", "accepted")
     ):
         run.note(report.board, "duplicate_reports", f"{report.order} was reported before")
         if a.status == "accepted":
             run.emit(ev.Send(a.board, Accepted(a.order, s.boot, s.term)))
         return None
+    if a is not None and a.after and report.order == a.after and report.boot == a.boot:
+        run.note(report.board, "duplicate_reports", f"{report.order} was accepted before")
+        return run.emit(ev.Send(a.board, Accepted(a.after, s.boot, s.term)))
     why = reports.stray(report, a)
     if why or a is None:
         run.note(report.board, "stray_reports", f"a report {why}")
@@ -104,6 +110,8 @@ def reported(run: "Rounds", report: Report, now: float) -> None:
     a.alive(now, 0.0)
     if group is not None:
         return attempts.reported(run, group, a, report, now)
+    if s.pushes is not None:
+        return asynchronous.reported(run, a, report, now)
     assert report.manifest is not None
     return run.emit(ev.Save(), ev.Collect(a.board, a.order, report.manifest), ev.Announce())
 
@@ -122,4 +130,6 @@ def _closed(run: "Rounds", report: Report) -> None:
     silo = run.state.silo_of(board)
     if silo is not None:
         allocation.settle_account(silo.control, board, report)
+    if run.state.pushes is not None:
+        asynchronous.closed(run, report)
     return run.emit(ev.Record("closed", records.closed_row(run.state, int(round_number), report)))

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from coordinator import allocation, closing, orders, records, silos
+from coordinator import allocation, asynchronous, closing, orders, records, silos
 from coordinator import events as ev
 from coordinator.assignments import NEW_BOARD_FACTOR, Assignment, deadline
 from coordinator.controller import Allocation
@@ -55,13 +55,16 @@ def gather(run: "Rounds", now: float) -> None:
             try:
                 s.silos = silos.formed(s.settings, run.fleet, ready, s.rule)
             except ValueError as error:
-                _stop(run, f"no silos: {error}")
+                stop(run, f"no silos: {error}")
                 return
-    if ready:
+    if ready and s.pushes is not None:
+        asynchronous.begin(run, ready, now)
+    elif ready:
         _open(run, ready, now)
 
 
-def _stop(run: "Rounds", reason: str) -> None:
+def stop(run: "Rounds", reason: str) -> None:
+    """The run cannot go on as it is: it pauses, and says why."""
     s = run.state
     s.phase, s.paused, s.reason = "paused", True, reason
     run.note("-", "infeasible", reason)
@@ -73,7 +76,7 @@ def _open(run: "Rounds", boards: tuple[str, ...], now: float) -> None:
     try:
         made = _decided(run, boards)
     except ValueError as error:
-        return _stop(run, f"no shares can be given: {error}")
+        return stop(run, f"no shares can be given: {error}")
     if not made:
         return None
     s.round, s.phase, s.reason = s.round + 1, "running", ""
@@ -154,7 +157,7 @@ def _alone(run: "Rounds", silo: Silo, shares: dict[str, int], now: float) -> Non
         pieces = silo.queue.take(samples)
         order = order_id(s.run, s.round, board, 1)
         message = orders.train(s, silo, order, pieces, limit_seconds=limit - now)
-        made.append(_assigned(run, board, message, pieces, (now, due, limit)))
+        made.append(assigned(run, board, message, pieces, (now, due, limit)))
     _send(run, made, now)
 
 
@@ -194,20 +197,20 @@ def issue(run: "Rounds", silo: Silo, group: Group, shares: dict[str, int], now: 
         )
         message = dealing.with_plan(message, ranks)
         own = dealing.dealt(group.pieces, rows, rank)
-        a = _assigned(run, board, message, own, (now, due, limit))
+        a = assigned(run, board, message, own, (now, due, limit))
         a.silo = silo.name
         made.append(a)
     _send(run, made, now)
 
 
-def _assigned(
+def assigned(
     run: "Rounds",
     board: str,
     message: Train,
     pieces: tuple[Piece, ...],
     times: tuple[float, float, float],
 ) -> Assignment:
-    """`times` are now, the deadline and its hard limit."""
+    """An order that is open from now on. `times` are now, the deadline and its hard limit."""
     s, (now, due, limit) = run.state, times
     a = Assignment(
         board,
@@ -232,11 +235,12 @@ def _assigned(
 def _send(run: "Rounds", made: list[Assignment], now: float) -> None:
     s = run.state
     run.emit(ev.Save(), *(ev.Send(a.board, a.message) for a in made))
-    fetching = tuple(a.board for a in made if not _holds_model(run, a.board))
+    fetching = tuple(a.board for a in made if not holds_model(run, a.board))
     if fetching:
         run.emit(ev.Distribute(s.version, fetching))
 
 
-def _holds_model(run: "Rounds", board: str) -> bool:
+def holds_model(run: "Rounds", board: str) -> bool:
+    """Whether the board has said that it has the newest version."""
     state = run.fleet.boards[board].state
     return state is not None and state.model == run.state.version

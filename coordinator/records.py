@@ -134,6 +134,7 @@ def decision_row(state: RunState, decisions: dict[str, Allocation]) -> Row:
     """A decision by silo with its inputs, so that a run can be replayed under another policy. Of several
     silos `decision` holds the shares of all, and `silos` each one's own."""
     control, decision = state.control, allocation.merged(list(decisions.values()))
+    boards = dict.fromkeys((*state.assignments, *decision.shares))
     return {
         "run": state.run,
         "round": state.round,
@@ -142,8 +143,8 @@ def decision_row(state: RunState, decisions: dict[str, Allocation]) -> Row:
         "w_t": control.w_t,
         "w_e": control.w_e,
         "decision": msgspec.to_builtins(decision),
-        "idle_watts": {name: control.idle_watts.get(name) for name in state.assignments},
-        "memories": msgspec.to_builtins({name: state.memory(name) for name in state.assignments}),
+        "idle_watts": {name: control.idle_watts.get(name) for name in boards},
+        "memories": msgspec.to_builtins({name: state.memory(name) for name in boards}),
         **({"silos": msgspec.to_builtins(decisions)} if state.settings.regime == "hfl-ddp" else {}),
     }
 

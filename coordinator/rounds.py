@@ -9,7 +9,19 @@ from typing import Any
 
 from msgspec import structs
 
-from coordinator import allocation, attempts, closing, hearing, mustering, opening, records, silos, wishes
+from coordinator import (
+    allocation,
+    asynchronous,
+    attempts,
+    closing,
+    hearing,
+    mustering,
+    opening,
+    periods,
+    records,
+    silos,
+    wishes,
+)
 from coordinator import events as ev
 from coordinator.allocation import Control
 from coordinator.assignments import Assignment, Status
@@ -30,10 +42,12 @@ class Rounds:
         self._effects: list[ev.Effect] = []
         self.afterwards: list[ev.Effect] = []
         """Effects that come after the next orders, such as an evaluation."""
+        self.saying: list[ev.Effect] = []
+        """Of asynchronous updates: what is to be said once the state is saved."""
 
     def handle(self, event: ev.Event, now: float) -> list[ev.Effect]:
         """What is to be done about the event, in this order."""
-        self._effects, self.afterwards = [], []
+        self._effects, self.afterwards, self.saying = [], [], []
         match event:
             case ev.Born():
                 hearing.born(self, event.birth, now)
@@ -49,8 +63,8 @@ class Rounds:
                 wishes.obey(self, event, now)
             case ev.Restored():
                 self._restore(event, now)
-            case ev.Folded() | ev.FoldFailed():
-                closing.merged(self, event, now)
+            case ev.Folded() | ev.FoldFailed() | ev.Applied() | ev.ApplyFailed():
+                self._merged(event, now)
             case ev.Metered() | ev.Arriving() | ev.Stored():
                 self._uploading(event, now)
             case ev.Prepared():
@@ -58,6 +72,8 @@ class Rounds:
                 self.emit(ev.Save(), ev.Announce())
         if self.state.phase == "gathering":
             opening.gather(self, now)
+        if self.state.pushes is not None:
+            asynchronous.tend(self, now)
         self._stand_still(now)
         self.state.clock = now
         return self._effects + self.afterwards
@@ -119,15 +135,16 @@ class Rounds:
             boards = tuple(sorted(silo.control.shares))
             if boards:
                 other = change(silo.control)
-                found.append(allocation.allocate(other, boards, silo.budget, s.round + 1, s.batch))
+                budget, batch = (silo.budget, s.batch) if s.pushes is None else periods.sizes(s, len(boards))
+                found.append(allocation.allocate(other, boards, budget, s.round + 1, batch))
         if not found:
             return None
         return allocation.merged(found)
 
     def lose(self, a: Assignment | None, status: Status, reason: str, now: float) -> None:
         """The order ends without an update; its pieces are dealt first in the next round."""
-        if a is None or not (a.open or a.status == "attending"):
-            return
+        if a is None or not (a.open or a.status == "attending") or a.status == "stored":
+            return  # a stored update counts, whatever becomes of its board
         group = attempts.of(self, a.board)
         if group is not None and a.open:
             attempts.lost(self, group, a, now, status=status, reason=reason)
@@ -138,19 +155,25 @@ class Rounds:
             self.state.open_count -= 1
             self.state.silos[ALL].queue.give_back(a.pieces)
             self.emit(ev.Discard(a.board, a.order), ev.Announce())
-            closing.maybe_fold(self, now)
+            if self.state.pushes is not None:
+                asynchronous.lost(self, a, now)
+            else:
+                closing.maybe_fold(self, now)
 
     def repeat(self, a: Assignment, now: float) -> None:
         """Say the order again when it is due and the board is connected."""
         seen = self.fleet.boards.get(a.board)
         if seen is not None and seen.birth.link == "up" and seen.birth.boot == a.boot and a.due(now):
+            if a.after:
+                self.emit(ev.Send(a.board, Accepted(a.after, self.state.boot, self.state.term)))
             self.emit(ev.Send(a.board, a.say))
 
     def _wake(self, now: float) -> None:
         attempts.wake(self, now)
         for a in list(self.state.assignments.values()):
             self.repeat(a, now)
-            if a.open and not a.gone and self._frozen_since is None and now >= a.deadline_seconds:
+            waits = a.open and a.status != "stored" and not a.gone
+            if waits and self._frozen_since is None and now >= a.deadline_seconds:
                 waited = now - a.issued_seconds
                 self.emit(ev.Send(a.board, Abort(a.order, self.state.boot, self.state.term, "deadline")))
                 self.lose(
@@ -166,6 +189,12 @@ class Rounds:
             for a in self.state.assignments.values():
                 a.shift(now - self._frozen_since)
             self._frozen_since = None
+
+    def _merged(self, event: ev.Folded | ev.FoldFailed | ev.Applied | ev.ApplyFailed, now: float) -> None:
+        if isinstance(event, ev.Folded | ev.FoldFailed):
+            closing.merged(self, event, now)
+        elif self.state.pushes is not None:
+            asynchronous.applied(self, event, now)
 
     def _uploading(self, event: ev.Metered | ev.Arriving | ev.Stored, now: float) -> None:
         s, a = self.state, self.state.assignments.get(event.board)
@@ -184,6 +213,8 @@ class Rounds:
                 attempts.stored(self, group, a, event.error, now)
         elif event.error is not None:
             hearing.refuse(self, a, "refused_updates", event.error, now)
+        elif s.pushes is not None:
+            asynchronous.stored(self, a, now)
         elif a.report is not None:
             a.settle("accepted", "", now)
             s.open_count -= 1
@@ -206,9 +237,12 @@ class Rounds:
             attempts.renew(self, a)
             fetched = not a.silo or s.groups[a.silo].uploader == a.board
             if a.status == "reported" and fetched and a.report is not None and a.report.manifest is not None:
-                self.emit(ev.Collect(a.board, a.order, a.report.manifest))
-            elif a.open or a.status == "attending":
+                plain = ev.Collect(a.board, a.order, a.report.manifest)
+                self.emit(plain if s.pushes is None else asynchronous.collect(self, a, a.report))
+            elif (a.open and a.status != "stored") or a.status == "attending":
                 a.repeat_at(now)
         if s.phase == "folding":
             self.emit(closing.fold(s))
+        if s.pushes is not None:
+            s.pushes.applying = False
         self.emit(ev.Save(), ev.Announce())

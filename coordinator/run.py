@@ -3,13 +3,14 @@
 import math
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from coordinator.allocation import Control, controlled
 from coordinator.assignments import Assignment
 from coordinator.controller import Memory, Weights
 from coordinator.events import Prepared
 from coordinator.group import Group
+from coordinator.pushes import Pushes, check_size, settled
 from coordinator.silos import ALL, Silo, only
 from edged.controls import RunSettings
 from edged.messages import Manifest
@@ -51,6 +52,8 @@ class RunState(Struct):
     paused: bool = False
     last: dict[str, Any] = {}
     clock: float = 0.0
+    pushes: Pushes | None = None
+    """Of regime asp."""
 
     @property
     def control(self) -> Control:
@@ -88,6 +91,11 @@ class RunState(Struct):
         return sum(silo.queue.waiting_samples for silo in self.silos.values())
 
     @property
+    def open_samples(self) -> int:
+        """Samples that are ordered, and neither accepted nor lost."""
+        return sum(a.samples for a in self.assignments.values() if a.open)
+
+    @property
     def target(self) -> int:
         """Accepted samples that end the run."""
         return self.settings.rounds * self.settings.budget
@@ -113,6 +121,8 @@ class RunState(Struct):
             a.sent_seconds = None
         for group in self.groups.values():
             group.until_seconds += moved
+        for pusher in self.pushes.boards.values() if self.pushes else ():
+            pusher.not_before += moved
 
 
 def check(s: RunSettings) -> None:
@@ -136,8 +146,10 @@ def check(s: RunSettings) -> None:
 
 def begin(prepared: Prepared, term: int, boot: str) -> RunState:
     """A run that waits for its boards. Raises ValueError for a policy, option or weight that is not one."""
-    s = prepared.settings
+    asynchronous = settled(prepared.settings)
+    s = structs.replace(prepared.settings, asynchronous=asynchronous)
     check(s)
+    check_size(s, prepared.manifest.length_bytes)
     control = controlled(s.policy, s.policy_options, Weights(s.w_t, s.w_e), s.regime, s.fixed_cost)
     several = s.regime == "hfl-ddp"  # formed when its boards are there
     first = only(s, control, prepared.fingerprint, prepared.pool_samples)
@@ -150,4 +162,5 @@ def begin(prepared: Prepared, term: int, boot: str) -> RunState:
         prepared.manifest,
         control,
         {} if several else {ALL: first},
+        pushes=None if asynchronous is None else Pushes(asynchronous),
     )

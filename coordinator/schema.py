@@ -45,6 +45,12 @@ MIGRATIONS: Final = (
     CREATE INDEX power_of_run ON power (run, at);
     CREATE INDEX controls_of_run ON controls (run, id);
     """,
+    """
+    CREATE TABLE pushes (
+        run TEXT NOT NULL, "order" TEXT NOT NULL, at REAL NOT NULL, row TEXT NOT NULL,
+        PRIMARY KEY (run, "order")
+    );
+    """,
 )
 
 
@@ -63,6 +69,7 @@ TABLES: Final = {
     "evaluation": Table("evaluations", ("round",)),
     "control": Table("controls"),
     "power": Table("power"),
+    "push": Table("pushes", ("order",)),
 }
 
 

@@ -5,7 +5,7 @@ Changes hold from the next round on and are recorded with who asked; values are 
 
 from typing import TYPE_CHECKING, Any
 
-from coordinator import allocation, closing
+from coordinator import allocation, asynchronous, closing
 from coordinator import events as ev
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def _hold(run: "Rounds", paused: bool, now: float) -> None:
         s.phase = "paused"
     elif not paused:
         s.empty_rounds, s.not_before = 0, now
+        if s.pushes is not None:
+            asynchronous.resume(run)
         if s.phase == "paused":
             s.phase = "gathering"
         elif s.phase == "folding" and s.reason:

@@ -21,6 +21,25 @@ class SiloSettings(Struct, frozen=True):
     pool: Id | None = None
 
 
+class AsynchronousSettings(Struct, frozen=True):
+    """How updates of regime asp are made and applied. `grain` is `gradient` (an order is one batch, its mean
+    gradient is applied) or `model` (an order is local training, its model is mixed in by `alpha`).
+
+    `staleness` names a rule, None is the grain's own: `none` of gradients, `polynomial` of models. Updates
+    more than `bound` versions old are dropped. `scale` is `batch` (b_k / mean b) or `none`; None is `batch`
+    for gradients, `none` for models. `momentum` is the coordinator's, with gradients.
+    """
+
+    grain: Text = "gradient"
+    staleness: Text | None = None
+    staleness_options: dict[str, Any] = {}
+    bound: Count | None = None
+    scale: Text | None = None
+    alpha: float = 0.6
+    momentum: float = 0.0
+    allow_large: bool = False
+
+
 class RunSettings(Struct, frozen=True):
     """Everything that defines a run (ARCHITECTURE 5, 5a); stored with it, equal over compared runs."""
 
@@ -50,6 +69,7 @@ class RunSettings(Struct, frozen=True):
     deadline_limit_seconds: Annotated[float, Meta(gt=0)] = 3600.0
     evaluate: bool = True
     silos: dict[Id, SiloSettings] = {}
+    asynchronous: AsynchronousSettings | None = None
     name: Id | None = None
     chunk_bytes: Annotated[int, Meta(ge=1024, le=1 << 27)] = 256 * 1024
 

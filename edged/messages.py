@@ -173,6 +173,7 @@ class Train(Struct, frozen=True, tag_field="kind", tag="train"):
     batches: tuple[Count, ...] | None = None
     rendezvous: Rendezvous | None = None
     energy_window: Text = "compute"
+    grain: Text = ""
 
 
 class Join(Struct, frozen=True, tag_field="kind", tag="join"):

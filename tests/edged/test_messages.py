@@ -44,13 +44,19 @@ def read_or_refusal(kind: Any, payload: bytes) -> str:
     return ""
 
 
+def alike(known: Any, written: Any) -> Any:
+    """What was written, without the fields that came after the known words, at any depth."""
+    if isinstance(known, dict) and isinstance(written, dict):
+        return {name: alike(value, written[name]) for name, value in known.items()}
+    return written
+
+
 @pytest.mark.parametrize("path", CORPUS, ids=lambda p: p.stem)
 def test_what_version_one_wrote_is_still_read_and_written_alike(path: pathlib.Path) -> None:
     payload = path.read_bytes()
     message = messages.decode(kind_of(path), payload)
     known = {k: v for k, v in msgspec.json.decode(payload).items() if k != "mood"}
-    written = msgspec.json.decode(messages.encode(message))
-    assert {k: written[k] for k in known} == known
+    assert alike(known, msgspec.json.decode(messages.encode(message))) == known
 
 
 def test_the_corpus_has_every_message() -> None:

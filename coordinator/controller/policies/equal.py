@@ -8,7 +8,7 @@ from coordinator.controller.split import check, equal
 from coordinator.controller.standing import standing
 
 NAME = "equal"
-REGIMES: tuple[Regime, ...] = ("pma", "ddp", "hfl-ddp")
+REGIMES: tuple[Regime, ...] = ("pma", "ddp", "hfl-ddp", "asp")
 NEEDS: tuple[Need, ...] = ()
 
 

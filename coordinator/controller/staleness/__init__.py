@@ -1,4 +1,4 @@
-"""Staleness rules by name, one file each in this folder: how much an asynchronous update counts, and who waits.
+"""Staleness rules, one file each in this folder: how much an asynchronous update counts, and who waits.
 
 The staleness of an update is the number of versions made since its board got the model. A rule is a function
 of that alone, asked afresh for each update: a stored factor that every update multiplies again shrinks for
@@ -73,7 +73,7 @@ def options(name: str, given: Mapping[str, Any]) -> Any:
 
 
 def factor(name: str, staleness: int, boards: int, given: Any) -> float:
-    """The factor of one update under the rule, with checked Options. Raises ValueError for what is no staleness."""
+    """The factor of one update under the rule, with checked Options. Raises ValueError."""
     if staleness < 0:
         raise ValueError(f"staleness must not be negative, not {staleness}")
     return find(name).factor(staleness, boards, given)

@@ -1,4 +1,4 @@
-"""FedAsync's constant strategy: s = 1, so that alpha alone says how much an update counts (ALGORITHMS 3.3)."""
+"""FedAsync's constant strategy: s = 1, alpha alone says how much an update counts (ALGORITHMS 3.3)."""
 
 from msgspec import Struct
 

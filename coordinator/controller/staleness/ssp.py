@@ -1,4 +1,4 @@
-"""Bounded staleness (stale synchronous parallel): updates count in full, but fast boards wait for the slowest.
+"""Bounded staleness (stale synchronous parallel): updates count in full, fast boards wait for the slowest.
 
 A board gets no order while it has `ahead` accepted updates more than the slowest board that takes part.
 """
