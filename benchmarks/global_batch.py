@@ -11,7 +11,7 @@ from math import ceil
 
 from coordinator.simulator.levels import CORES, WORKER_BATCH
 from edged.groups import Stepwise
-from edged.stepwise import Adjuster, batches
+from edged.stepwise import Adjuster
 
 ADJUSTMENTS = 6
 LOWER, UPPER, DEADBAND = 16, 96, 0.2
@@ -42,7 +42,7 @@ def ours(sizes: Batches, seconds: Batches, batch: int) -> Batches:
     """Ranks' own rule: in proportion to the speeds, in all exactly the global batch."""
     adjuster = Adjuster(Stepwise("omnilearn", 1, 0.5, 0.05), [round(size) for size in sizes])
     adjuster.hear(seconds, [round(size) for size in sizes])
-    return sizes if adjuster.speeds is None else tuple(float(n) for n in batches(adjuster.speeds, batch))
+    return sizes if adjuster.speeds is None else tuple(float(n) for n in adjuster.sizes(batch))
 
 
 RULES: dict[str, Rule] = {"edged": ours, "released code": additive, "2020 paper": proportional}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coordinator.commands import _fleets, _recorded, _show, exits
+from coordinator.commands import _fleets, _levels, _recorded, _show, exits
 from coordinator.commands._surroundings import ConfigOption, JsonOption, StoreOption, told
 from coordinator.commands.exits import CommandError
 from coordinator.comparison import Comparison, Figures, Recorded, UnmatchedError
@@ -32,7 +32,8 @@ def compare(
     what: Annotated[
         list[str],
         typer.Argument(
-            metavar="RUN RUN...|FLEET", help="Recorded runs; or one fleet (name or file), or one run."
+            metavar="RUN RUN...|FLEET|LEVEL LEVEL...",
+            help="Recorded runs; one fleet (name or file), or one run; levels among hl1 hl2 hl4 hl8.",
         ),
     ],
     *,
@@ -45,7 +46,18 @@ def compare(
         bool, typer.Option("--steady-state", help="Of a fleet: where shares settle with exact costs.")
     ] = False,
     regime: Annotated[
-        str | None, typer.Option("--regime", help="Of a fleet: pma, ddp or hfl-ddp.", show_default=False)
+        str | None,
+        typer.Option(
+            "--regime", help="Of a fleet: pma, ddp or hfl-ddp; of levels: ddp or asp.", show_default=False
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            help="Of levels: resnet18, alexnet, vgg11 or resnet50 as a profile.",
+            show_default=False,
+        ),
     ] = None,
     rounds: Annotated[int | None, typer.Option("--rounds", min=3, show_default=False)] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, show_default=False)] = None,
@@ -66,10 +78,17 @@ def compare(
     Two or more runs: as recorded, with held-out accuracy; runs that differ in seed, samples, batch or
     learning set-up are refused, for the difference would not be the policy's. One fleet, or one run with
     --policies (its boards as fitted from its readings): in virtual time, against equal, time-only and the
-    fewest joules that any split needs.
+    fewest joules that any split needs. OmniLearn's levels: uniform, static and dynamic batches on four
+    workers, in virtual time.
 
-    Example: edged-coordinator compare paper-eleven --policies equal,adaptive,min-energy --steady-state
+    Examples: edged-coordinator compare paper-eleven --policies equal,adaptive,min-energy --steady-state;
+    edged-coordinator compare hl1 hl2 hl4 hl8 --regime asp
     """
+    if _levels.are_meant(what, regime, model):
+        others = {"--policies": policies, "--figure": figure, "--steady-state": steady_state or None}
+        asked = _levels.asked(what, regime, model, others, rounds=rounds, seed=seed, noise=noise)
+        _levels.answer(asked, csv_file, as_json)
+        return
     fleets = [argument for argument in what if _fleets.is_fleet(argument)]
     if fleets and len(what) > 1:
         raise CommandError(

@@ -18,6 +18,7 @@ from coordinator.controller.batches import steps_for
 from coordinator.opening import SETTLE_SECONDS
 from coordinator.simulator.boards import VirtualBoard
 from coordinator.simulator.steps import Together, together
+from edged.ceilings import State
 from edged.messages import Energy, Part, Parts, Report, Steady
 
 NOBODY = "loop.1.loop.1"  # an order id: no message is ever sent here
@@ -93,6 +94,7 @@ class Work(Struct, frozen=True):
 def live(control: Control, boards: Mapping[int, Sequence[str]], work: Work, costs: Costs) -> Iterator[Lived]:
     """The rounds that `boards` names with their members; the control remembers, as in a run."""
     accounts: dict[str, Report] = {}
+    learnt: State = {}
     now = SETTLE_SECONDS  # a run begins when no further board has appeared for so long
     for number in sorted(boards):
         members = tuple(boards[number])
@@ -101,14 +103,21 @@ def live(control: Control, boards: Mapping[int, Sequence[str]], work: Work, cost
         for board, account in accounts.items():
             allocation.settle_account(control, board, account)
         spent = {b: costs.spend(number, b, decision.shares.get(b, 0), now) for b in members}
-        lived, accounts = _round(control, decision, spent, work, number)
+        lived, accounts = _round(control, decision, spent, work, (number, learnt))
+        learnt = lived.together.learnt if lived.together is not None else learnt
         now += lived.wall_seconds
         yield lived
 
 
 def _round(
-    control: Control, decision: Allocation, spent: Mapping[str, Spent | None], work: Work, number: int
+    control: Control,
+    decision: Allocation,
+    spent: Mapping[str, Spent | None],
+    work: Work,
+    before: tuple[int, State],
 ) -> tuple[Lived, dict[str, Report]]:
+    """The round of that number, with what the ranks' own rule had learnt before it."""
+    number, learnt = before
     shares = decision.shares
     trained = {b: s for b, s in spent.items() if s is not None and shares.get(b)}
     inner, step_link = dict.fromkeys(trained, 0.0), 0.0
@@ -123,6 +132,8 @@ def _round(
             steps,
             step_communication_seconds=work.step_communication_seconds,
             stepwise=allocation.stepwise(control),
+            boards=list(trained),
+            learnt=learnt,
         )
         inner, step_link = dict(zip(trained, found.wait_seconds, strict=True)), found.communication_seconds
         seconds = dict(zip(trained, found.compute_seconds, strict=True))

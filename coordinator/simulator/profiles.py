@@ -1,9 +1,8 @@
 """What a sample, a step and an exchange of published networks cost a worker: cost PROFILES, no measurements.
 
-Relative figures, made of public counts: multiply-adds of a forward pass over one 224 x 224 picture and
-parameters with 1,000 classes, both as torchvision's documentation gives them for its ImageNet weights
-(docs.pytorch.org/vision, "num_params" and "GFLOPS", which counts a multiply-add once). The machine is
-assumed.
+Relative figures from public counts: multiply-adds of a forward pass over one 224 x 224 picture, and parameters,
+as torchvision's documentation has them for its ImageNet weights (docs.pytorch.org/vision: "GFLOPS", where a
+multiply-add counts once, and "num_params"). The machine is assumed.
 """
 
 from typing import Final

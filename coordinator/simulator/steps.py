@@ -1,18 +1,19 @@
 """A round of synchronous gradients, step by step: each step takes as long as its slowest rank (ALGORITHMS 4).
 
 Batches are the schedule's of `controller.batches`, and where a rule goes with the order those that the ranks'
-own `edged.stepwise` comes to; who gets how many samples is decided elsewhere.
+own `edged.stepwise` comes to. Pure arithmetic; who gets how many samples is decided elsewhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from coordinator.controller.batches import schedule
+from edged.ceilings import State
 from edged.dealing import step_sizes
 from edged.groups import Stepwise
-from edged.stepwise import Adjuster, batches
+from edged.stepwise import Adjuster
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 class Together(Struct, frozen=True):
     """One round. By rank: seconds of computing and of waiting inside the steps, and samples trained; of all
-    ranks: seconds of exchange and in all, each step's samples and slowest rank, and the steps after which
-    batches changed."""
+    ranks: seconds of exchange and in all, each step's samples and slowest rank, the steps after which batches
+    changed, and what the step-level rule has learnt for the next round."""
 
     compute_seconds: tuple[float, ...]
     wait_seconds: tuple[float, ...]
@@ -32,6 +33,7 @@ class Together(Struct, frozen=True):
     step_samples: tuple[int, ...]
     step_seconds: tuple[float, ...]
     changed_after: tuple[int, ...] = ()
+    learnt: State = {}
 
 
 def together(
@@ -42,8 +44,11 @@ def together(
     fixed_seconds: Sequence[float] = (),
     step_communication_seconds: float = 0.0,
     stepwise: Stepwise | None = None,
+    boards: Sequence[str] = (),
+    learnt: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Together:
-    """One round over the ranks; what a rank spends whatever its share is spread over the steps.
+    """One round over the ranks; what a rank spends whatever its share is spread over the steps. `learnt` is
+    what the ranks' rule had learnt in earlier rounds.
 
     Raises InfeasibleError for a share that does not reach over the steps.
     """
@@ -53,8 +58,10 @@ def together(
     tau = np.array(seconds_per_sample, float)
     fixed = np.array(fixed_seconds or [0.0] * len(shares)) / steps
     changed: tuple[int, ...] = ()
+    adjuster: Adjuster | None = None
     if stepwise is not None:
-        changed = _adjusted(sizes, tau, fixed, shares, stepwise)
+        adjuster = Adjuster(stepwise, shares, steps, boards, learnt)
+        changed = _adjusted(sizes, tau, fixed, stepwise.every, adjuster)
     spent = sizes * tau[:, None] + fixed[:, None]
     slowest = spent.max(axis=0)
     communication = steps * step_communication_seconds
@@ -67,6 +74,7 @@ def together(
         tuple(sizes.sum(axis=0).astype(int).tolist()),
         tuple(slowest.tolist()),
         changed,
+        adjuster.state if adjuster is not None else {},
     )
 
 
@@ -74,17 +82,17 @@ def _adjusted(
     sizes: "NDArray[float64]",
     tau: "NDArray[float64]",
     fixed: "NDArray[float64]",
-    shares: Sequence[int],
-    rule: Stepwise,
+    every: int,
+    adjuster: Adjuster,
 ) -> tuple[int, ...]:
     """Overwrite the sizes of the steps that come after a change; answers after which steps one came."""
-    steps, adjuster = sizes.shape[1], Adjuster(rule, shares)
-    totals = step_sizes(sum(shares), steps)
+    steps = sizes.shape[1]
+    totals = step_sizes(int(sizes.sum()), steps)
     changed: list[int] = []
-    for first in range(0, steps, rule.every):
-        after = first + rule.every
+    for first in range(0, steps, every):
+        after = first + every
         if adjuster.speeds is not None:
-            found = {total: batches(adjuster.speeds, total) for total in set(totals[first:after])}
+            found = {total: adjuster.sizes(total) for total in set(totals[first:after])}
             for step in range(first, min(after, steps)):
                 sizes[:, step] = found[totals[step]]
         if after >= steps:  # after the last step nothing is left to change

@@ -19,6 +19,7 @@ from coordinator.silos import SYNCHRONOUS
 from coordinator.simulator.actor import HASH, MODEL, Actor
 from coordinator.simulator.boards import VirtualBoard
 from coordinator.simulator.steps import together
+from edged.ceilings import State
 from edged.controls import RunSettings
 from edged.messages import Abort, Accepted, Attend, Join, Order, Train
 
@@ -88,6 +89,7 @@ class World:
         self._training, self._told = training, told
         self._step_communication_seconds = step_communication_seconds
         self._ranks: list[Train] = []
+        self._learnt_steps: dict[str, State] = {}
         self.settings, self.pool_samples, self.now = settings, pool_samples, 0.0
         self.actors = {b.id: Actor(b, random.Random(f"{seed}/{b.id}")) for b in boards}
         prepared = ev.Prepared("simulated", settings, HASH, MODEL, HASH, pool_samples)
@@ -263,13 +265,18 @@ class World:
         actors = [self.actors[board_of(order.order)] for order in orders]
         drawn = [a.spec.draw(a.rng, self.now, order.samples) for a, order in zip(actors, orders, strict=True)]
         steps = steps_for(sum(order.samples for order in orders), orders[0].batch)
+        ranks = orders[0].rendezvous
+        silo = ranks.silo if ranks is not None else ""
         found = together(
             [order.samples for order in orders],
             [seconds / order.samples for (seconds, _), order in zip(drawn, orders, strict=True)],
             steps,
             step_communication_seconds=self._step_communication_seconds,
-            stepwise=orders[0].rendezvous.stepwise if orders[0].rendezvous else None,
+            stepwise=ranks.stepwise if ranks is not None else None,
+            boards=[actor.spec.id for actor in actors],
+            learnt=self._learnt_steps.get(silo),
         )
+        self._learnt_steps[silo] = found.learnt
         learnt = self._training.train_together(orders) if self._training is not None else {}
         for i, (actor, order) in enumerate(zip(actors, orders, strict=True)):
             ready = actor.spend(

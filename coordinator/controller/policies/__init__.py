@@ -3,6 +3,7 @@
 A file that starts with `_` is a helper. See docs/add-a-policy.md for the contract with an example.
 """
 
+import functools
 import importlib
 import importlib.metadata
 import importlib.util
@@ -26,11 +27,7 @@ class UnknownPolicyError(ValueError):
 
 def names() -> tuple[str, ...]:
     """All names that `find` knows without extra files: policies first, then the named weights of adaptive."""
-    own = sorted(
-        info.name.replace("_", "-")
-        for info in pkgutil.iter_modules(__path__)
-        if not info.name.startswith("_")
-    )
+    own = sorted(stem.replace("_", "-") for stem in _stems() if not stem.startswith("_"))
     installed = sorted(entry.name for entry in importlib.metadata.entry_points(group=GROUP))
     return (*own, *installed, *NAMED_WEIGHTS)
 
@@ -46,7 +43,7 @@ def find(name: str, files: Sequence[str] = ()) -> Policy:
     if name in NAMED_WEIGHTS:
         name = "adaptive"
     stem = name.replace("-", "_")
-    if not stem.startswith("_") and any(info.name == stem for info in pkgutil.iter_modules(__path__)):
+    if not stem.startswith("_") and stem in _stems():
         return _checked(importlib.import_module(f"{__name__}.{stem}"), name)
     for entry in importlib.metadata.entry_points(group=GROUP):
         if entry.name == name:
@@ -54,6 +51,12 @@ def find(name: str, files: Sequence[str] = ()) -> Policy:
     raise UnknownPolicyError(
         f"no policy {name!r}; there are {', '.join(names())}, or give a path to a .py file"
     )
+
+
+@functools.cache
+def _stems() -> frozenset[str]:
+    """Files of this folder, listed once: every decision looks its policy up."""
+    return frozenset(info.name for info in pkgutil.iter_modules(__path__))
 
 
 def options(name: str, given: Mapping[str, Any], files: Sequence[str] = ()) -> Any:
