@@ -52,7 +52,9 @@ class Agent:
         hands: Hands,
         notify: Notify,
         clock: Callable[[], float] = time.monotonic,
+        note: str = "",
     ) -> None:
+        """`note` is said behind every status line."""
         self.plan = plan
         self.board = Board(plan.board, boot)
         self.counters: Counter[str] = Counter()
@@ -61,6 +63,7 @@ class Agent:
         self._hands = hands
         self._notify = notify
         self._clock = clock
+        self._note = f"; {note}" if note else ""
         self._ticked = self._powered = clock()
         self._watts = "watts not known yet"
         self._troubles: dict[str, str] = {}
@@ -106,7 +109,7 @@ class Agent:
             if now - self._powered >= POWER_SECONDS:
                 self._powered = now
                 self._watts = watts_in_words(self._hands.say_power(self.board))
-            self._notify.status(self._status())
+            self._notify.status(self._status() + self._note)
             self._notify.alive()
 
     def feed(self, event: events.Event, at_seconds: float | None = None) -> None:
@@ -154,6 +157,7 @@ class Agent:
 
     def _up(self, event: link.Up) -> None:
         log.info("link: up, connection %d", event.connection)
+        self._hands.reached(event.address)
         self.feed(events.LinkUp(event.connection))
 
     def _down(self, event: link.Down) -> None:

@@ -40,6 +40,7 @@ from probes.meter import Meter, Options, Preferences
 
 log = logging.getLogger("edged")
 
+EXIT_FAILED = 1
 MOST_CHANNELS = 64
 """Of a birth: a machine with hundreds of rails does not fill the message."""
 
@@ -55,7 +56,8 @@ def main(text: str) -> int:
         runtime = Runtime(settings.storage.runtime, f"{settings.board.fleet}-{settings.board.id}")
     except OSError as error:
         log.error("storage.runtime: %s: %s", error.filename, error.strerror)
-        return EXIT_CONFIG
+        # Where no folder was asked for, no settings are at fault, and the next start may find one.
+        return EXIT_CONFIG if settings.storage.runtime else EXIT_FAILED
     if runtime.reason:
         log.warning("models and updates lie in %s: %s", runtime.folder, runtime.reason)
     try:
@@ -85,7 +87,8 @@ def serve(settings: Settings, runtime: Runtime) -> int:
     meter = open_meter(settings, energy, activity)
     voice.change_birth(
         silo=settings.board.silo,
-        address=identity.address_towards(settings.broker.host, settings.broker.port),
+        # Where the broker has a name, the link tells once it is up: no name server holds up the start.
+        address=identity.address_towards(settings.broker.host, settings.broker.port, look_up=False),
         channels=channels_of(meter),
     )
     voice.settle_birth()
@@ -100,9 +103,9 @@ def serve(settings: Settings, runtime: Runtime) -> int:
         activity=activity,
         queue=queue,
         max_packet_bytes=lambda: link.max_packet_bytes,
-        address=lambda: identity.address_towards(settings.broker.host, settings.broker.port),
     )
-    agent = Agent(plan, boot=me.boot, link=link, hands=hands, notify=Notify())
+    note = f"models lie in {runtime.folder}: {runtime.reason}" if runtime.reason else ""
+    agent = Agent(plan, boot=me.boot, link=link, hands=hands, notify=Notify(), note=note)
     log.info("board %s of fleet %s, broker %s:%d", plan.board, plan.fleet, link.config.host, link.config.port)
     take_stock(plan.pools, plan.folders, queue)
     agent.run()

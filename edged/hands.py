@@ -57,9 +57,9 @@ class Hands:
         activity: Activity,
         queue: SimpleQueue[object],
         max_packet_bytes: Callable[[], int],
-        address: Callable[[], str] = lambda: "",
     ) -> None:
         self._voice = voice
+        self._address = voice.birth.address
         self._meter = meter
         self._waiting = Waiting(meter)
         self._books = Books(meter, self._waiting)
@@ -71,7 +71,7 @@ class Hands:
             cargo=cargo,
             activity=activity,
             waiting=self._waiting,
-            address=address,
+            address=lambda: self._address,
             failed=lambda order, reason: queue.put(events.Broke(order, reason)),
         )
         self._queue = queue
@@ -114,6 +114,14 @@ class Hands:
     def died(self, order: str, now: float) -> None:
         """The child died while it had the order."""
         self._coach.rested(order, now)
+
+    def reached(self, address: str) -> None:
+        """The broker is reached from this address, which other boards may reach as well. A board that starts
+        before its network has none until then, and with another lease another.
+        """
+        if address and address != self._address:
+            self._address = address
+            self._voice.change_birth(address=address)
 
     def take_chunk(self, version: str, number: int, payload: bytes) -> tuple[int | None, str | None]:
         """A model chunk. How many are held now (None: not a new one), and the hash once all are.

@@ -53,10 +53,13 @@ def memory_bytes(root: Path) -> int:
     return 0
 
 
-def address_towards(host: str, port: int) -> str:
-    """This board's address on the route to that host, "" if there is no route. Sends nothing."""
+def address_towards(host: str, port: int, *, look_up: bool = True) -> str:
+    """This board's address on the route to that host, "" if there is no route. Sends nothing; with `look_up`
+    a name is looked up, which may take a name server's whole patience, else it has no route.
+    """
+    flags = 0 if look_up else socket.AI_NUMERICHOST
     try:
-        family, _, _, _, peer = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+        family, _, _, _, peer = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=flags)[0]
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect(peer)
             return str(probe.getsockname()[0])

@@ -19,9 +19,13 @@ ASSUMED_MAX_PACKET_BYTES = 2_000_000
 
 @dataclass(frozen=True)
 class Up:
-    """Connected, subscribed, and (with an announcement) the own birth was heard back. Say your state now."""
+    """Connected, subscribed, and (with an announcement) the own birth was heard back. Say your state now.
+
+    `address` is this side's own on the way to the broker, "" where there is none.
+    """
 
     connection: int
+    address: str = ""
 
 
 @dataclass(frozen=True)

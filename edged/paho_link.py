@@ -197,7 +197,7 @@ class PahoLink:
                 self._stage = session.stage
                 if session.up and up_since is None:
                     up_since = time.monotonic()
-                    self._rise(protocol)
+                    self._rise(protocol, session.address)
                 session.subscribe(self._filters)
                 self._turn(session)
             self._farewell(session)
@@ -258,7 +258,7 @@ class PahoLink:
         if session.farewell_acknowledged:
             session.disconnect()
 
-    def _rise(self, protocol: ProtocolVersion) -> None:
+    def _rise(self, protocol: ProtocolVersion, address: str) -> None:
         self._protocol = protocol
         self._reason = ""
         self._told = None
@@ -270,7 +270,7 @@ class PahoLink:
             self._events.put(
                 Stage("CONNACK", self._words("CONNACK", "the broker does not speak MQTT v5: 3.1.1 it is"))
             )
-        self._events.put(Up(self._number))
+        self._events.put(Up(self._number, address))
 
     def _heard(self, topic: str, payload: bytes, retain: bool) -> None:
         self._dispatch.count("received")

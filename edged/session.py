@@ -94,6 +94,12 @@ class Session:
         return self._client.socket()
 
     @property
+    def address(self) -> str:
+        """This side's own address on the line to the broker."""
+        line: Any = self._client.socket()
+        return str(line.getsockname()[0]) if line is not None else ""
+
+    @property
     def undelivered(self) -> bool:
         """Bytes that TLS has read from the line already, so that polling the line would not tell of them."""
         line = self._client.socket()

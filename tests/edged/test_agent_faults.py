@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from edged import messages as m
 from edged.events import Phase
-from edged.link import LinkConfig, OutboxFullError
+from edged.link import Down, LinkConfig, OutboxFullError, Up
 from edged.memory_link import MemoryLink
 from edged.stock import Info, Listing, Pool, stock_of
 from tests.edged.desk import Desk
@@ -90,6 +90,16 @@ def test_a_lost_link_does_not_disturb_the_training_and_the_report_follows(desk: 
     assert coordinator.states[-1].conn == 2
     coordinator.send(again)
     assert coordinator.until_report("closed", order.order).parts.lost.seconds > 0
+
+
+def test_a_board_that_started_before_its_network_tells_its_address_once_it_has_one(desk: Desk) -> None:
+    """And another one when it gets another lease."""
+    coordinator = desk.stocked().coordinator
+    assert coordinator.births[-1].address == ""
+    for connection, address in ((2, "10.0.0.4"), (3, "10.0.0.9")):
+        desk.link.events.put(Down("the network is gone"))
+        desk.link.events.put(Up(connection, address))
+        coordinator.until(lambda address=address: coordinator.births[-1].address == address, address)  # type: ignore[misc]
 
 
 def test_a_second_board_with_this_id_is_named_and_no_order_taken(desk: Desk) -> None:

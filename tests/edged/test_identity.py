@@ -38,7 +38,8 @@ def test_each_process_has_its_own_boot() -> None:
 
 def test_the_address_is_the_one_on_the_route_and_no_route_is_unknown() -> None:
     assert identity.address_towards("127.0.0.1", 1883) == "127.0.0.1"
-    assert identity.address_towards("no-such-host.invalid", 1883) == ""
+    assert identity.address_towards("127.0.0.1", 1883, look_up=False) == "127.0.0.1"
+    assert identity.address_towards("localhost", 1883, look_up=False) == ""
 
 
 def test_the_hottest_believable_zone_is_the_temperature(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The folder for models in transfer: whose, where, and what a second process gets."""
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,22 @@ def test_a_folder_that_cannot_be_is_an_error_that_names_it(tmp_path: Path) -> No
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
         Runtime(str(tmp_path / "file" / "x"), "main-pi4", {}, NOWHERE)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+def test_a_disk_that_became_read_only_costs_the_folder_not_the_service(tmp_path: Path) -> None:
+    """As a card does that breaks: what was asked for cannot be had, and models are kept in memory."""
+    place = tmp_path / "card"
+    place.mkdir()
+    for command in ("mount -t tmpfs tmpfs {}", "mkdir {}/main-pi4", "mount -o remount,ro {}"):
+        subprocess.run(command.format(place).split(), check=True)
+    try:
+        runtime = Runtime(str(place), "main-pi4", {}, NOWHERE)
+        assert runtime.reason == f"{place}: Read-only file system"
+        (runtime.folder / "file").write_text("")
+        runtime.close()
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
 
 
 def test_the_folder_is_the_boards_alone(tmp_path: Path) -> None:
