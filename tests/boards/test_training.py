@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.boards, pytest.mark.slow, pytest.mark.server]
 KINDS = {"x86": "n100", "arm64": "rpi4", "riscv64": "visionfive2"}
 """Each is paced and metered like this board."""
 SCALE = "0.02"
-BUDGET, BATCH = 120, 12
+BUDGET, BATCH = 240, 12
 PATIENCE_SECONDS = 1200.0
 """Where torch is imported by three boards on two cores, one of them by an emulator after the other."""
 LONG = {"deadline_floor_seconds": 600.0, "min_boards": 3}
@@ -85,7 +85,7 @@ def test_three_instruction_sets_train_one_model_together(lab: Lab) -> None:
         "arm64": "aarch64",
         "riscv64": "riscv64",
     }
-    run = lab.begin(budget=BUDGET, batch=BATCH, rounds=4, policy="adaptive", learning_rate=0.1, **LONG)
+    run = lab.begin(budget=BUDGET, batch=BATCH, rounds=4, policy="adaptive", learning_rate=0.05, **LONG)
     row = lab.finish(run, PATIENCE_SECONDS)
     tell(lab, run, "pma")
     assert row["complete"], row["reason"]
@@ -103,7 +103,7 @@ def test_gradients_are_summed_across_instruction_sets(lab: Lab) -> None:
     """One round over gloo, of three builds of torch; all ranks end with the same model."""
     lab.wait(lambda: len(versions(lab)) == 3, "torch", PATIENCE_SECONDS)
     settings = {"regime": "ddp", "policy": "equal", "budget": BUDGET, "batch": 3 * BATCH, "rounds": 1}
-    run = lab.begin(learning_rate=0.1, **settings, **LONG)
+    run = lab.begin(learning_rate=0.05, **settings, **LONG)
     row = lab.finish(run, PATIENCE_SECONDS)
     tell(lab, run, "ddp")
     assert row["complete"], row["reason"]

@@ -93,13 +93,13 @@ def tree(architecture: str, packages: list[str]) -> Path:
         options += ['--aptopt=APT::Install-Recommends "false"']
         options += [f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT]
         _run("mmdebstrap", *options, SUITE, str(part), mirror())
+        # As the alternatives would have it.
+        for library in part.glob("usr/lib/*-linux-gnu*/openblas-pthread/lib*.so.?"):
+            (library.parents[1] / library.name).symlink_to(f"openblas-pthread/{library.name}")
         for library in part.glob("usr/lib/*-linux-gnu*/*/lib*.so.3"):
-            # As the alternatives would have it; OpenBLAS goes before the slow reference.
-            if library.parent.name in {"blas", "lapack", "openblas-pthread"}:
-                link = library.parents[1] / library.name
-                if not link.exists() or library.parent.name == "openblas-pthread":
-                    link.unlink(missing_ok=True)
-                    link.symlink_to(f"{library.parent.name}/{library.name}")
+            link = library.parents[1] / library.name
+            if library.parent.name in {"blas", "lapack"} and not link.exists():
+                link.symlink_to(f"{library.parent.name}/{library.name}")
         part.rename(place)
     return place
 
