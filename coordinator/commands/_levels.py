@@ -21,8 +21,8 @@ WIDTH = 80
 SYNCHRONOUS_NOTES = (
     """cut: training time saved of uniform batches before communication; ideal: 1 - c_min / mean(c); in all:
     with the exchange and the update of every step.""",
-    """Where cores change, by the released code's schedules (epochs cut short to 100 steps): static batches stay
-    those of HL1, so uniform; adjustments are those it took to follow each change.""",
+    """Where cores change, by the released code's schedules (epochs cut short to 100 steps): static batches
+    stay those of HL1, so uniform; adjustments are those it took to follow each change.""",
     """Models are cost profiles from published multiply-adds and parameters, no measurements; watts are
     invented, joules simulated. Speed is taken as linear in cores.""",
     """The paper's summary speaks of 14-85 %: where the 85 % come from is not known; the cores of the released

@@ -121,6 +121,10 @@ class RealTraining:
         for path, _ in updates:
             path.unlink()
 
+    def apply(self, apply: ev.Apply) -> None:
+        """Updates one by one have no real training here."""
+        raise TrainingError(f"{apply.order}: asp has no real training under virtual time")
+
     def measure(self, version: str) -> dict[str, Any]:
         """Held-out figures, or the reason why there are none under `error`."""
         answer = self._ask(Measure(self._next(), *self._about(), model=str(self._model(version))), False)

@@ -23,6 +23,7 @@ from edged.ceilings import State
 from edged.controls import RunSettings
 from edged.messages import Abort, Accepted, Attend, Join, Order, Train
 
+REGIMES = ("pma", "asp", *SYNCHRONOUS)
 WAKE_SECONDS = 15.0
 COLLECTIVE_SECONDS = 30.0
 """So long the other ranks wait in a collective for one that died, before they give the round up."""
@@ -60,6 +61,9 @@ class Training(Protocol):
     def fold(self, fold: ev.Fold) -> None:
         """Merge into the next version."""
 
+    def apply(self, apply: ev.Apply) -> None:
+        """Make the next version out of one update."""
+
     def measure(self, version: str) -> dict[str, Any]:
         """Held-out figures of a version."""
 
@@ -84,8 +88,8 @@ class World:
         training: Training | None = None,
         told: Callable[[str, dict[str, Any]], None] | None = None,
     ) -> None:
-        if settings.regime not in ("pma", *SYNCHRONOUS):
-            raise ValueError(f"regime {settings.regime} is not simulated: only pma, {', '.join(SYNCHRONOUS)}")
+        if settings.regime not in REGIMES:
+            raise ValueError(f"regime {settings.regime} is not simulated: only {', '.join(REGIMES)}")
         self._training, self._told = training, told
         self._step_communication_seconds = step_communication_seconds
         self._ranks: list[Train] = []
@@ -181,6 +185,10 @@ class World:
                     if self._training is not None:
                         self._training.fold(effect)
                     self.at(self.now, ev.Folded(effect.round, MODEL))
+                case ev.Apply():
+                    if self._training is not None:
+                        self._training.apply(effect)
+                    self.at(self.now, ev.Applied(effect.version, MODEL))
                 case ev.Evaluate():
                     self._measure(effect)
                 case ev.Record():
