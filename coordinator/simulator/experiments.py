@@ -14,8 +14,9 @@ from coordinator.controller import Weights
 from coordinator.controller.policies import find
 from coordinator.controller.policies import options as policy_options
 from coordinator.simulator.fleetfile import FleetFile
+from coordinator.simulator.learning import Training
 from coordinator.simulator.tally import tally
-from coordinator.simulator.world import Training, World
+from coordinator.simulator.world import World
 from edged.controls import RunSettings
 
 References = dict[str, tuple[float, float | None]]

@@ -1,7 +1,7 @@
 """What a sample, a step and an exchange of published networks cost a worker: cost PROFILES, no measurements.
 
-Relative figures from public counts: multiply-adds of a forward pass over one 224 x 224 picture and parameters,
-as torchvision's documentation has them for its ImageNet weights (docs.pytorch.org/vision: "GFLOPS", where a
+Relative figures of public counts: multiply-adds of a forward pass over one 224 x 224 picture and parameters,
+both from torchvision's documentation of its ImageNet weights (docs.pytorch.org/vision: "GFLOPS", where a
 multiply-add counts once, and "num_params"). The machine is assumed.
 """
 

@@ -14,7 +14,7 @@ from coordinator import events as ev
 from coordinator.aggregate import fold
 from coordinator.evaluate import Answer, Measure, Prepare, Question
 from coordinator.evaluator import Evaluator
-from coordinator.simulator.world import Learnt
+from coordinator.simulator.learning import Learnt
 from edged import tasks
 from edged.child import Child, Died, Said
 from edged.messages import Train

@@ -6,7 +6,7 @@ No sockets, files or threads, and one seed: the same fleet and settings give the
 import heapq
 import random
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct, structs
 
@@ -18,6 +18,7 @@ from coordinator.run import begin
 from coordinator.silos import SYNCHRONOUS
 from coordinator.simulator.actor import HASH, MODEL, Actor
 from coordinator.simulator.boards import VirtualBoard
+from coordinator.simulator.learning import Training
 from coordinator.simulator.steps import together
 from edged.ceilings import State
 from edged.controls import RunSettings
@@ -40,32 +41,6 @@ class GivenUp(Struct, frozen=True):
     """The ranks of a synchronous round notice that one of them is gone."""
 
     orders: tuple[str, ...]
-
-
-class Learnt(Struct, frozen=True):
-    """What training an order really came to: sums over its samples."""
-
-    loss_sum: float
-    sums: dict[str, float] = {}
-
-
-class Training(Protocol):
-    """Real training under virtual time (`simulator.training`); without it only time and joules pass."""
-
-    def train(self, order: Train) -> Learnt:
-        """Local steps of one order."""
-
-    def train_together(self, orders: list[Train]) -> dict[str, Learnt]:
-        """The common steps of synchronous ranks, by order."""
-
-    def fold(self, fold: ev.Fold) -> None:
-        """Merge into the next version."""
-
-    def apply(self, apply: ev.Apply) -> None:
-        """Make the next version out of one update."""
-
-    def measure(self, version: str) -> dict[str, Any]:
-        """Held-out figures of a version."""
 
 
 class World:
@@ -181,14 +156,8 @@ class World:
                     self._deliver(effect.board, effect.message)
                 case ev.Collect():
                     self.at(self._uploaded(self.actors[effect.board]), ev.Stored(effect.board, effect.order))
-                case ev.Fold():
-                    if self._training is not None:
-                        self._training.fold(effect)
-                    self.at(self.now, ev.Folded(effect.round, MODEL))
-                case ev.Apply():
-                    if self._training is not None:
-                        self._training.apply(effect)
-                    self.at(self.now, ev.Applied(effect.version, MODEL))
+                case ev.Fold() | ev.Apply():
+                    self._merge(effect)
                 case ev.Evaluate():
                     self._measure(effect)
                 case ev.Record():
@@ -203,6 +172,16 @@ class World:
         self._ranks = []
         for orders in by_silo.values():
             self._step_together(orders)
+
+    def _merge(self, effect: ev.Fold | ev.Apply) -> None:
+        if isinstance(effect, ev.Fold):
+            if self._training is not None:
+                self._training.fold(effect)
+            self.at(self.now, ev.Folded(effect.round, MODEL))
+            return
+        if self._training is not None:
+            self._training.apply(effect)
+        self.at(self.now, ev.Applied(effect.version, MODEL))
 
     def _uploaded(self, actor: Actor) -> float:
         """When the update is there. Of ranks the slowest link counts: any may be the one to send it."""

@@ -5,6 +5,7 @@ of that alone, asked afresh for each update: a stored factor that every update m
 ever, as in one published implementation of FedAsync (ALGORITHMS 3.3).
 """
 
+import functools
 import importlib
 import pkgutil
 from collections.abc import Mapping
@@ -44,8 +45,9 @@ class Holding(Protocol):
         """So many updates a board may be ahead of the slowest that takes part, at least 1."""
 
 
+@functools.cache
 def names() -> tuple[str, ...]:
-    """The rules of this folder."""
+    """The rules of this folder, listed once: every update looks its rule up."""
     return tuple(sorted(info.name for info in pkgutil.iter_modules(__path__)))
 
 
