@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-    from edged.tasks._contract import Batch
+    from edged.tasks._contract import Batch, Data
 
     LossSum = Callable[[torch.nn.Module, Batch], tuple[torch.Tensor, dict[str, float]]]
 
@@ -81,11 +81,18 @@ def held_out_sums(
 
 def held_out_means(
     model: torch.nn.Module,
-    batches: Callable[[NDArray[np.int64]], Batch],
-    samples: int,
+    data: Data,
+    tensors: Callable[[NDArray[np.generic], NDArray[np.generic]], Batch],
     max_samples: int | None,
 ) -> dict[str, float]:
-    """A classifier's held-out `loss`, `accuracy` and the `samples` they are the means of."""
-    sums = held_out_sums(model, batches, samples, max_samples, loss_sum)
+    """A classifier's held-out `loss`, `accuracy` and the `samples` they are the means of.
+
+    `tensors` makes a batch of inputs and targets as the pool has them.
+    """
+
+    def batches(chosen: NDArray[np.int64]) -> Batch:
+        return tensors(data.test_inputs[chosen], data.test_targets[chosen])
+
+    sums = held_out_sums(model, batches, len(data.test_inputs), max_samples, loss_sum)
     count = sums["samples"]
     return {"loss": sums["loss"] / count, "accuracy": sums["correct"] / count, "samples": count}

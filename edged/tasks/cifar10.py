@@ -5,6 +5,7 @@ Made by `edged data prepare cifar10 SOURCE -o DIR` of the binary version or the 
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,12 +64,7 @@ def batch(data: Data, indices: NDArray[np.int64]) -> Batch:
 
 def evaluate(model: torch.nn.Module, data: Data, max_samples: int | None = None) -> dict[str, float]:
     """Held-out loss (nats) and accuracy."""
-    return _classification.held_out_means(
-        model,
-        lambda chosen: _tensors(data, data.test_inputs[chosen], data.test_targets[chosen]),
-        len(data.test_inputs),
-        max_samples,
-    )
+    return _classification.held_out_means(model, data, partial(_tensors, data), max_samples)
 
 
 def prepare(source: Path, options: Prepare, progress: Progress) -> Prepared:

@@ -106,12 +106,7 @@ def batch(data: Data, indices: NDArray[np.int64]) -> Batch:
 
 def evaluate(model: torch.nn.Module, data: Data, max_samples: int | None = None) -> dict[str, float]:
     """Held-out loss (nats) and accuracy."""
-    return _classification.held_out_means(
-        model,
-        lambda chosen: _tensors(data.test_inputs[chosen], data.test_targets[chosen]),
-        len(data.test_inputs),
-        max_samples,
-    )
+    return _classification.held_out_means(model, data, _tensors, max_samples)
 
 
 def _tensors(images: NDArray[np.generic], labels: NDArray[np.generic]) -> Batch:
