@@ -1,4 +1,4 @@
-"""OmniLearn's heterogeneity levels for `compare`: which of them are meant, and their tables, JSON and CSV."""
+"""OmniLearn's heterogeneity levels for `compare`: which of them are meant, playing them, JSON and CSV."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -7,41 +7,15 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from coordinator.commands import _show, exits
+from coordinator.commands import _level_tables, _show, exits
+from coordinator.commands._level_tables import Asynchronous, Synchronous
 from coordinator.commands.exits import CommandError
-from coordinator.simulator import synchronous
+from coordinator.simulator import asynchronous, synchronous
 from coordinator.simulator.levels import LEVELS, Level
 from coordinator.simulator.profiles import PROFILES
-from coordinator.simulator.synchronous import Row
 
 REGIMES = ("ddp", "asp")
 PROFILE = "resnet18"
-WIDTH = 80
-
-SYNCHRONOUS_NOTES = (
-    """cut: training time saved of uniform batches before communication; ideal: 1 - c_min / mean(c); in all:
-    with the exchange and the update of every step.""",
-    """Where cores change, by the released code's schedules (epochs cut short to 100 steps): static batches
-    stay those of HL1, so uniform; adjustments are those it took to follow each change.""",
-    """Models are cost profiles from published multiply-adds and parameters, no measurements; watts are
-    invented, joules simulated. Speed is taken as linear in cores.""",
-    """The paper's summary speaks of 14-85 %: where the 85 % come from is not known; the cores of the released
-    code's table allow 66.7 % at most. (At HL4 its cpusets are 9 8 6 25, not the table's.)""",
-    """OmniLearn's own rules let the global batch drift on the same input, to 131 or 236 of 128 samples:
-    benchmarks/global_batch.py shows it step by step.""",
-)
-
-
-class Synchronous(Struct, frozen=True):
-    """Every level with fixed cores and the schedules of changing ones, under every profile."""
-
-    regime: str
-    table: str
-    model: str
-    basis: str
-    lines: tuple[Row, ...]
-    schedules: tuple[Row, ...]
-    notes: tuple[str, ...]
 
 
 class Asked(Struct, frozen=True):
@@ -50,7 +24,7 @@ class Asked(Struct, frozen=True):
     levels: tuple[Level, ...]
     regime: str
     model: str = PROFILE
-    epochs: int = synchronous.EPOCHS
+    epochs: int | None = None
     seed: int = 1
     noise: float = 0.0
 
@@ -89,7 +63,7 @@ def asked(
         tuple(level for level in LEVELS if level in what),
         regime,
         model or PROFILE,
-        rounds or synchronous.EPOCHS,
+        rounds,
         1 if seed is None else seed,
         noise or 0.0,
     )
@@ -97,13 +71,17 @@ def asked(
 
 def answer(asked: Asked, csv_file: Path | None, as_json: bool) -> None:
     """Play them, and say it in the forms that were asked for."""
-    found = synchronously(asked)
+    found = synchronously(asked) if asked.regime == "ddp" else asynchronously(asked)
     if csv_file is not None:
-        write_csv((*found.lines, *found.schedules), csv_file)
+        schedules = found.schedules if isinstance(found, Synchronous) else ()
+        write_csv((*found.lines, *schedules), csv_file)
     if as_json:
         _show.json(found)
         return
-    show_synchronous(found)
+    if isinstance(found, Synchronous):
+        _level_tables.show_synchronous(found)
+    else:
+        _level_tables.show_asynchronous(found)
     if csv_file is not None:
         _show.progress(f"written: {csv_file}")
 
@@ -119,83 +97,24 @@ def synchronously(asked: Asked) -> Synchronous:
             row
             for profile in PROFILES.values()
             for level in asked.levels
-            for row in synchronous.fixed(level, profile, epochs=asked.epochs)
+            for row in synchronous.fixed(level, profile, epochs=asked.epochs or synchronous.EPOCHS)
         ),
         tuple(row for profile in PROFILES.values() for row in synchronous.changing(profile)),
-        tuple(" ".join(note.split()) for note in SYNCHRONOUS_NOTES),
+        _level_tables.lines_of(_level_tables.SYNCHRONOUS_NOTES),
     )
 
 
-def show_synchronous(found: Synchronous) -> None:
-    """Three tables: one model's levels, all models' whole savings, and cores that change."""
-    lines = [row for row in found.lines if row.model == found.model]
-    first = lines[0]
-    _show.table(
-        f"ddp, {found.model} (profile), {first.epochs} epochs of {first.samples // first.epochs:,} samples, "
-        "cores of the BSP table",
-        ["level", "cores", "batches", "seconds", "kJ", "waiting", "cut", "ideal", "in all"],
-        [
-            [
-                row.level,
-                " ".join(map(str, row.cores)),
-                row.batches,
-                _show.figure(row.seconds, 4),
-                _show.figure(row.joules / 1e3, 4),
-                _show.percent(row.wait_share),
-                _show.percent(row.cut),
-                _show.percent(row.expected_cut),
-                _show.percent(row.cut_with_communication),
-            ]
-            for row in lines
-        ],
-        "<<<>>>>>>",
-    )
-    _show.line("")
-    names = list(PROFILES)
-    cells = {
-        (row.level, row.batches, row.model): _show.percent(row.cut_with_communication) for row in found.lines
-    }
-    _show.table(
-        "cut with communication, by profile",
-        ["level", "batches", *names],
-        [
-            [level, batches, *(cells[level, batches, name] for name in names)]
-            for level in dict.fromkeys(row.level for row in lines)
-            for batches in list(synchronous.PLANS)[1:]
-        ],
-        "<<" + ">" * len(names),
-    )
-    _show.line("")
-    rows = {(row.model, row.batches): row for row in found.schedules}
-    _show.table(
-        "cores that change by epoch, HL1 to HL8 and back",
-        ["model", "epochs", "uniform", "dynamic", "cut", "in all", "adjustments"],
-        [
-            [
-                name,
-                str(rows[name, "dynamic"].epochs),
-                _show.duration(rows[name, "uniform"].seconds),
-                _show.duration(rows[name, "dynamic"].seconds),
-                _show.percent(rows[name, "dynamic"].cut),
-                _show.percent(rows[name, "dynamic"].cut_with_communication),
-                " ".join("never" if n is None else str(n) for n in rows[name, "dynamic"].followed),
-            ]
-            for name in names
-        ],
-        "<>>>>><",
-    )
-    batches = {n for row in (*found.lines, *found.schedules) for n in row.global_batch}
-    exact = f"exactly {batches.pop()}" if len(batches) == 1 else f"{min(batches)} to {max(batches)}"
-    say((f"Every step of every run trained {exact} samples.", *found.notes))
-
-
-def say(notes: Sequence[str]) -> None:
-    """Notes as lines that fit a narrow terminal."""
-    import textwrap
-
-    for note in notes:
-        for text in textwrap.wrap(note, WIDTH):
-            _show.line(text)
+def asynchronously(asked: Asked) -> Asynchronous:
+    """Everything that is said of them with asynchronous updates."""
+    profile = PROFILES[asked.model]
+    epochs = asked.epochs or asynchronous.EPOCHS
+    lines: list[asynchronous.Row] = []
+    for level in asked.levels:
+        if _show.is_terminal():
+            _show.progress(f"{level} …")
+        lines += asynchronous.rows(level, profile, epochs=epochs, seed=asked.seed, noise=asked.noise)
+    notes = _level_tables.lines_of(_level_tables.ASYNCHRONOUS_NOTES)
+    return Asynchronous(asked.regime, "ASP", asked.model, "simulated", tuple(lines), notes)
 
 
 def write_csv(rows: Sequence[Struct], path: Path) -> None:

@@ -45,6 +45,24 @@ def test_json_and_csv_of_the_levels_are_whole(desk: Desk, tmp_path: Path) -> Non
     assert rows[0]["cores"] == "12 12 8 16"
 
 
+def test_the_asynchronous_tables_show_distributions_beside_synchronous_runs(desk: Desk) -> None:
+    arguments = ("compare", "hl8", "hl1", "--regime", "asp", "--rounds", "3")
+    done = desk.run(*arguments)
+    assert done.status == 0
+    assert max(map(len, done.output.splitlines())) <= 80
+    runs = [line.split()[:3] for line in done.output.splitlines() if line.startswith("hl")]
+    kinds = ["asp uniform", "asp static", "asp dynamic", "ddp uniform", "ddp dynamic"]
+    assert runs[:10] == [[level, *kind.split()] for level in ("hl1", "hl8") for kind in kinds]
+    assert "cores of the ASP table" in done.output
+    found = desk.run(*arguments, "--seed", "2", "--noise", "0.05", "--json").json
+    assert (found["regime"], found["table"], len(found["lines"])) == ("asp", "ASP", 10)
+    assert {row["samples"] for row in found["lines"]} == {38_400}
+    uniform, static, dynamic, *synchronous = found["lines"][5:]
+    assert sum(uniform["staleness"].values()) == sum(uniform["updates"])
+    assert static["staleness_spread"] < dynamic["staleness_spread"] < uniform["staleness_spread"]
+    assert (uniform["rule"], uniform["scale"], synchronous[0]["rule"]) == ("none", "batch", None)
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -59,6 +77,8 @@ def test_json_and_csv_of_the_levels_are_whole(desk: Desk, tmp_path: Path) -> Non
         (("hl1", "hl4", "--regime", "ddp", "--seed", "3"), "--seed is not for levels in ddp"),
         (("hl1", "hl4", "--regime", "ddp", "--steady-state"), "--steady-state is not for levels"),
         (("hl1", "paper-eleven", "--regime", "ddp"), "one fleet at a time"),
+        (("hl1", "hl4", "--regime", "asp", "--policies", "equal"), "--policies is not for levels in asp"),
+        (("paper-eleven", "--regime", "asp"), "--regime asp: pma, ddp and hfl-ddp are simulated"),
     ],
 )
 def test_what_cannot_be_compared_is_said_in_a_line(desk: Desk, arguments: tuple[str, ...], text: str) -> None:
