@@ -1,4 +1,4 @@
-"""An asynchronous run and everything around it that can go wrong: messages lost or doubled, kills of any side."""
+"""An asynchronous run and all around it that can go wrong: messages lost or doubled, kills of any side."""
 
 from collections import Counter
 from typing import Any
@@ -80,7 +80,7 @@ class Worker:
 
 
 class Pushers:
-    """Carries out effects as the coordinator's shell does: nothing after a save goes out before it is durable.
+    """Carries out effects as the coordinator's shell does: what stands after a save goes out once it is durable.
 
     `rows` are what the store has; `made` says by which order each version file on the disk was made.
     """

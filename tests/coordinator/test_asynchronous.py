@@ -1,0 +1,469 @@
+"""Asynchronous updates, event by event: who gets which order when, what counts, who waits, how a run ends."""
+
+import re
+from typing import Any
+
+import pytest
+
+from coordinator import events as ev
+from coordinator.controller import Weights
+from coordinator.events import Prepared
+from coordinator.run import begin
+from edged.controls import AsynchronousSettings
+from edged.messages import Accepted, Attend, Part, Parts, Refused, StandBy, Train
+from tests.coordinator.play import MODEL, birth, settings
+from tests.coordinator.pushers import Pushers
+
+
+def newest(run: Pushers, board: str) -> Any:
+    run.post()
+    return run.workers[board].order
+
+
+def test_every_board_has_an_order_of_its_own_from_the_newest_version() -> None:
+    run = Pushers()
+    first = {board: newest(run, board) for board in "abc"}
+    assert {order.order for order in first.values()} == {f"run1.1.{board}.1" for board in "abc"}
+    assert {(order.model, order.samples, order.grain) for order in first.values()} == {
+        ("run1.0", 10, "gradient")
+    }
+    assert [effect.board for effect in run.deliveries] == ["a", "b", "c"]
+    run.push("a")
+    assert run.state.merges == 1
+    assert newest(run, "a").order == "run1.1.a.2"
+    assert newest(run, "a").model == "run1.1"
+    assert newest(run, "b").model == "run1.0"
+    assert run.deliveries[-1] == ev.Deliver("run1.1", "a")
+
+
+def test_an_update_is_saved_before_it_is_applied_and_accepted_after_that() -> None:
+    run = Pushers("a")
+    run.post()
+    run.report("a")
+    kinds: list[str] = []
+    for event in (ev.Stored("a", "run1.1.a.1"), ev.Applied("run1.1", MODEL)):
+        kinds += [type(effect).__name__ for effect in run.rounds.handle(event, run.now)]
+    said = [kind for kind in kinds if kind in ("Save", "Apply", "Record", "Send", "Deliver")]
+    assert said == ["Save", "Save", "Apply", "Record", "Save", "Send", "Send", "Deliver"]
+
+
+def test_updates_are_applied_one_after_another_in_order_of_arrival() -> None:
+    run = Pushers()
+    run.post()
+    for board in "cab":
+        run.report(board)
+    for board in "cab":
+        run.upload(f"run1.1.{board}.1")
+    assert [effect.order for effect in run.applies] == ["run1.1.c.1"]
+    for _ in range(3):
+        run.apply()
+    assert [(effect.base, effect.version, effect.board) for effect in run.ever] == [
+        ("run1.0", "run1.1", "c"),
+        ("run1.1", "run1.2", "a"),
+        ("run1.2", "run1.3", "b"),
+    ]
+    assert [row["staleness"] for row in run.rows["push"]] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("asynchronous", "ages", "rates"),
+    [
+        ({}, (0, 1, 2), (0.1, 0.1, 0.1)),
+        ({"staleness": "dynsgd"}, (0, 1, 2), (0.1, 0.05, 0.1 / 3)),
+        ({"staleness": "consgd"}, (0, 1, 2), (0.1 / 3,) * 3),
+        ({"grain": "model"}, (0, 1, 2), (0.6, 0.6 * 2**-0.5, 0.6 * 3**-0.5)),
+        ({"grain": "model", "staleness": "hinge", "staleness_options": {"b": 1}}, (0, 1, 2), (0.6, 0.6, 0.4)),
+    ],
+)
+def test_the_rule_makes_the_rate_of_each_update(
+    asynchronous: dict[str, Any], ages: tuple[int, ...], rates: tuple[float, ...]
+) -> None:
+    run = Pushers(asynchronous=asynchronous)
+    for board in "abc":
+        run.push(board)
+    assert tuple(row["staleness"] for row in run.rows["push"]) == ages
+    assert tuple(effect.rate for effect in run.ever) == pytest.approx(rates)
+
+
+def test_fedasyncs_factor_is_unchanged_after_a_hundred_updates_of_equal_staleness() -> None:
+    run = Pushers("ab", asynchronous={"grain": "model"}, period=100, periods=60)
+    while len(run.ever) < 110:
+        for board in "ab":
+            run.push(board)
+    equal = [effect.rate for effect in run.ever if effect.version != "run1.1"]
+    assert equal[:100] == [pytest.approx(0.6 * 2**-0.5)] * 100
+    assert len(set(equal[:100])) == 1
+
+
+def test_unequal_batches_are_scaled_by_the_mean_one() -> None:
+    run = Pushers("ac", policy="omnilearn", policy_options={"deadband": 0.0}, period=200)
+    for _ in range(10):
+        for board in "ac":
+            run.push(board)
+    assert run.state.round == 2
+    for board in "ac":
+        run.push(board)
+        run.push(board)
+    sizes = {row["board"]: row["samples"] for row in run.rows["push"]}
+    assert sizes == {"a": 16, "c": 4}
+    assert {row["board"]: row["scale"] for row in run.rows["push"]} == {"a": 1.6, "c": 0.4}
+    rates = {effect.board: effect.rate for effect in run.ever}
+    assert rates == pytest.approx({"a": 0.16, "c": 0.04})
+    plain = Pushers("ac", asynchronous={"scale": "none"})
+    plain.push("a")
+    assert plain.rows["push"][0]["scale"] == 1.0
+
+
+def test_a_run_stops_at_periods_times_budget_exactly() -> None:
+    run = Pushers(period=103, periods=3, batch=10)
+    run.settle()
+    assert run.finished == ev.Finished("run1", "all 309 samples are accepted", True)
+    assert run.state.accepted == 309
+    assert len(run.places()) == len(set(run.places())) == 309
+    rows = run.rows["round"]
+    assert [row["round"] for row in rows] == [1, 2, 3]
+    assert sum(row["accepted"] for row in rows) == 309 == rows[-1]["accepted_in_all"]
+    assert sum(sum(row["shares"].values()) for row in rows) == 309
+    assert min(row["samples"] for row in run.rows["push"]) < 10
+    run.post()
+    assert all(worker.order is None for worker in run.workers.values())
+
+
+def test_an_accepted_board_hears_so_before_it_stands_by_at_the_end() -> None:
+    run = Pushers("a", period=10, periods=1)
+    run.post()
+    run.report("a")
+    run.upload()
+    run.apply()
+    assert [type(message) for _, message in run.mail] == [Accepted, StandBy]
+
+
+def test_period_rows_add_up() -> None:
+    run = Pushers("abc", period=100, periods=4, asynchronous={"bound": 1})
+    run.settle()
+    for row in run.rows["round"]:
+        assert row["accepted"] + row["returned"] + row["open"] == row["ordered"]
+        assert row["outstanding"] == row["ordered"] - row["accepted"]
+        assert sum(row["dropped"].values()) > 0
+    boards = run.rows["board_round"]
+    pushes = run.rows["push"]
+    for number in (1, 2, 3, 4):
+        for board in "abc":
+            row = next(r for r in boards if (r["round"], r["board"]) == (number, board))
+            mine = [r for r in pushes if (r["round"], r["board"]) == (number, board)]
+            accepted = [r for r in mine if r["status"] == "accepted"]
+            assert row["updates"] == len(accepted) == sum(row["staleness"].values())
+            assert row["samples"] == sum(r["samples"] for r in accepted)
+            if accepted:
+                assert row["seconds"] == pytest.approx(sum(r["seconds"] for r in accepted))
+                assert row["joules"] == pytest.approx(2 * row["seconds"])
+            else:
+                assert (row["seconds"], row["joules"]) == (None, None)
+            assert row["dropped"] == len(mine) - len(accepted)
+    versions = [row["versions"] for row in run.rows["round"]]
+    assert [first for first, _ in versions] == [0, *(last for _, last in versions[:-1])]
+    assert versions[-1][1] == run.state.merges == sum(row["updates"] for row in boards)
+
+
+def test_parts_of_closed_orders_add_up_in_their_period() -> None:
+    run = Pushers("a", period=20, periods=2)
+    run.push("a")
+    run.close("a", "run1.1.a.1", compute=Part(1.0, 5.0), wait=Part(2.0, 1.0), overhead=Part(0.5, 0.5))
+    run.push("a")
+    run.close("a", "run1.1.a.2", compute=Part(1.0, None), wait=Part(1.0, 0.5))
+    row = run.rows["board_round"][0]
+    assert row["closed"] == 1
+    assert row["parts"]["wait"] == {"seconds": 2.0, "joules": 1.0}
+    assert row["parts"]["lost"] == {"seconds": 0.0, "joules": None}
+    whole = run.state.pushes
+    assert whole is not None
+    assert whole.tallies["a"].parts == Parts(compute=Part(1.0, None), wait=Part(1.0, 0.5))
+    assert [closed["order"] for closed in run.rows["closed"]] == ["run1.1.a.1", "run1.1.a.2"]
+
+
+def test_an_update_older_than_the_bound_is_dropped_and_its_samples_are_dealt_again() -> None:
+    run = Pushers("ab", asynchronous={"bound": 1})
+    run.post()
+    first = newest(run, "b").pieces
+    run.push("a")
+    run.push("a")
+    run.post()
+    run.report("b")
+    assert not run.collects
+    run.post()
+    assert run.workers["b"].refused == ["run1.1.b.1"]
+    assert run.notes["stale_updates"] == 1
+    assert newest(run, "b").pieces == first
+    assert newest(run, "b").order == "run1.1.b.2"
+    row = run.rows["push"][-1]
+    assert (row["status"], row["staleness"], row["model"]) == ("refused", 2, None)
+    assert "2 versions old, the bound is 1" in row["reason"]
+
+
+def test_an_update_that_became_too_old_while_it_waited_is_dropped() -> None:
+    run = Pushers("abc", asynchronous={"bound": 1})
+    run.post()
+    for board in "abc":
+        run.report(board)
+    for board in "abc":
+        run.upload(f"run1.1.{board}.1")
+    run.apply()
+    run.apply()
+    assert not run.applies
+    assert [row["status"] for row in run.rows["push"]] == ["accepted", "accepted", "refused"]
+    run.settle()
+    assert len(run.places()) == len(set(run.places())) == 300
+
+
+def test_a_fast_board_waits_for_the_slowest_and_is_told_so() -> None:
+    run = Pushers("ab", asynchronous={"staleness": "ssp", "staleness_options": {"ahead": 2}})
+    run.push("a")
+    run.push("a")
+    waits = newest(run, "a")
+    assert isinstance(waits, Attend)
+    assert waits.reason == "waits for b: 2 updates ahead of it, 2 at most"
+    sent = len([m for m in run.workers["a"].accepted])
+    run.wait(5.0)
+    assert newest(run, "a") is waits
+    assert sent == 2
+    run.push("b")
+    assert isinstance(newest(run, "a"), Train)
+
+
+def test_nobody_waits_for_a_board_that_is_gone_or_fails_and_it_comes_back_beside_the_slowest() -> None:
+    run = Pushers("ab", asynchronous={"staleness": "ssp", "staleness_options": {"ahead": 2}})
+    run.push("a")
+    run.push("a")
+    assert isinstance(newest(run, "a"), Attend)
+    run.feed(ev.Born(birth("b", run.workers["b"].boot, "closed")))
+    assert isinstance(newest(run, "a"), Train)
+    for _ in range(4):
+        run.push("a")
+    run.restart_board("b")
+    run.post()
+    pushes = run.state.pushes
+    assert pushes is not None
+    assert pushes.boards["b"].clock == pushes.boards["a"].clock == 6
+    for _ in range(2):
+        run.push("a")
+    assert isinstance(newest(run, "a"), Attend)
+
+
+def test_a_board_that_keeps_failing_is_tried_more_and_more_rarely_and_holds_nobody() -> None:
+    run = Pushers("ab", asynchronous={"staleness": "ssp"}, periods=9)
+    for _ in range(3):
+        order = newest(run, "b")
+        broken = run.workers["b"].state(run.term)
+        run.feed(
+            ev.Heard(type(broken)(**{**state_of(broken), "abandoned": order.order, "reason": "no memory"}))
+        )
+        run.post()
+    pushes = run.state.pushes
+    assert pushes is not None
+    assert pushes.boards["b"].failures == 2
+    assert pushes.members == ["a"]
+    for _ in range(6):
+        run.push("a", 0.1)
+    assert isinstance(newest(run, "a"), Train)
+    assert run.state.assignments["b"].order == "run1.1.b.2"
+    run.wait(1.0)
+    assert run.state.assignments["b"].order == "run1.1.b.3"
+    run.push("b")
+    assert pushes.boards["b"].failures == 0
+
+
+def state_of(state: Any) -> dict[str, Any]:
+    return {name: getattr(state, name) for name in state.__struct_fields__}
+
+
+def test_a_run_in_which_nothing_is_accepted_for_long_pauses_with_the_reason() -> None:
+    run = Pushers("a")
+    for _ in range(20):
+        order = newest(run, "a")
+        if run.state.paused:
+            break
+        broken = run.workers["a"].state(run.term)
+        run.feed(
+            ev.Heard(type(broken)(**{**state_of(broken), "abandoned": order.order, "reason": "no memory"}))
+        )
+        run.wait(31.0)
+    assert run.state.phase == "paused"
+    assert "no memory" in run.state.reason
+    run.feed(ev.Hold(False))
+    assert (run.state.phase, run.state.open_count, run.state.reason) == ("running", 1, "")
+
+
+def test_a_pause_lets_orders_end_and_resuming_goes_on_in_the_same_period() -> None:
+    run = Pushers()
+    run.push("a")
+    run.feed(ev.Hold(True))
+    for board in "abc":
+        run.push(board)
+    assert (run.state.phase, run.state.accepted, run.state.round) == ("paused", 40, 1)
+    run.feed(ev.Hold(False))
+    assert (run.state.phase, run.state.open_count, run.state.round) == ("running", 3, 1)
+    run.settle()
+    assert len(run.places()) == len(set(run.places())) == 300
+    assert [row["round"] for row in run.rows["decision"]] == [1, 2, 3]
+
+
+def test_a_board_that_joins_in_mid_period_gets_an_order_at_once_of_the_mean_size() -> None:
+    run = Pushers("ab")
+    run.push("a")
+    run.workers["c"] = type(run.workers["a"])("c")
+    run.feed(ev.Born(birth("c", "c-1")))
+    assert newest(run, "c").samples == 10
+    assert newest(run, "c").model == "run1.1"
+
+
+def test_a_drained_board_gets_no_more() -> None:
+    run = Pushers()
+    run.feed(ev.Admission("c", "drain"))
+    run.push("c")
+    assert run.state.assignments["c"].status == "accepted"
+    assert not [order for order in run.workers["c"].accepted if order != "run1.1.c.1"]
+    run.settle()
+    assert {row["board"] for row in run.rows["push"] if row["round"] == 3} == {"a", "b"}
+
+
+def test_stopping_keeps_what_was_accepted_and_writes_its_rows() -> None:
+    run = Pushers()
+    run.push("a")
+    run.push("b")
+    run.post()
+    run.report("c")
+    run.upload()
+    run.feed(ev.Halt("stopped by the operator"))
+    assert run.finished == ev.Finished("run1", "stopped by the operator", False)
+    row = run.rows["round"][-1]
+    assert (row["accepted"], row["open"]) == (20, 0)
+    assert row["accepted"] + row["returned"] == row["ordered"]
+    run.apply()
+    assert run.state.merges == 2
+    assert run.notes["stray_merges"] == 1
+
+
+def test_a_full_disk_pauses_the_run_and_resuming_applies_the_same_update() -> None:
+    run = Pushers("a")
+    run.post()
+    run.report("a")
+    run.upload()
+    failed = run.applies.pop()
+    run.feed(ev.ApplyFailed(failed.version, "No space left on device"))
+    assert run.state.paused
+    assert "run1.1.a.1 could not be applied: No space left" in run.state.reason
+    run.wait(1.0)
+    assert not run.applies
+    run.feed(ev.Hold(False))
+    assert run.applies == [failed]
+    run.apply()
+    assert run.state.accepted == 10
+
+
+def test_an_update_that_cannot_be_used_costs_its_board_one_order() -> None:
+    run = Pushers("a")
+    run.post()
+    run.report("a")
+    run.upload()
+    failed = run.applies.pop()
+    run.feed(ev.ApplyFailed(failed.version, "tensor 'w' is missing", unusable=True))
+    assert isinstance(run.mail[0][1], Refused)
+    assert newest(run, "a").order == "run1.1.a.2"
+    run.settle()
+    assert len(run.places()) == len(set(run.places())) == 300
+
+
+def test_a_stored_update_counts_though_its_board_is_restarted() -> None:
+    run = Pushers("ab")
+    run.post()
+    run.report("a")
+    run.upload()
+    run.restart_board("a")
+    run.apply()
+    assert run.state.accepted == 10
+    assert newest(run, "a").order == "run1.1.a.2"
+
+
+def test_a_board_that_missed_its_acceptance_hears_it_with_its_next_order() -> None:
+    run = Pushers("a")
+    run.post()
+    run.report("a")
+    run.upload()
+    run.apply()
+    run.post(lose=True)
+    run.wait(2.0)
+    assert [type(message) for _, message in run.mail] == [Accepted, Train]
+    run.feed(ev.Reported(run.workers["a"].report()))
+    run.post()
+    assert run.workers["a"].accepted == ["run1.1.a.1", "run1.1.a.1"]
+    assert run.notes["duplicate_reports"] == 1
+
+
+@pytest.mark.parametrize("moment", ["ordered", "reported", "stored", "applied"])
+def test_the_coordinator_may_be_killed_at_any_moment(moment: str) -> None:
+    run = Pushers()
+    run.push("b")
+    run.post()
+    if moment != "ordered":
+        run.report("a")
+    if moment in ("stored", "applied"):
+        run.upload()
+    if moment == "applied":
+        made = run.applies.pop(0)
+        run.made[made.version] = made.order  # the file is there, the state does not know it
+    run.kill_coordinator()
+    if moment == "applied":
+        assert run.applies == [made]
+    run.settle()
+    assert len(run.places()) == len(set(run.places())) == 300
+    assert {row["model"]: row["order"] for row in run.rows["push"]} == {
+        int(version.split(".")[1]): order for version, order in run.made.items()
+    }
+
+
+def test_sizes_follow_speed_at_the_turn_of_a_period() -> None:
+    run = Pushers("abc", policy="omnilearn", period=120, periods=5)
+    for _ in range(4):
+        for board in "abc":
+            run.push(board)
+    told = run.rounds.preview(Weights(1.0, 0.0))
+    sizes = run.rows["decision"][-1]["decision"]["shares"]
+    assert sizes == {"a": 17, "b": 9, "c": 4}
+    assert told is not None
+    assert sum(told.shares.values()) == 30
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"asynchronous": {"grain": "epoch"}}, "grain is gradient or model, not 'epoch'"),
+        ({"asynchronous": {"staleness": "fresh"}}, "no staleness rule 'fresh'; there are consgd"),
+        ({"asynchronous": {"staleness": "ssp", "staleness_options": {"ahead": 0}}}, "it must be at least 1"),
+        ({"asynchronous": {"scale": "log"}}, "scale is batch or none, not 'log'"),
+        ({"asynchronous": {"grain": "model", "alpha": 0.0}}, "alpha = 0.0: it must be above 0"),
+        ({"asynchronous": {"momentum": 1.0}}, "momentum must be at least 0 and below 1, not 1.0"),
+        ({"asynchronous": {"grain": "model", "momentum": 0.5}}, "momentum is for grain gradient"),
+        ({"optimizer": "adam"}, "give optimizer sgd with a learning rate for it, or take grain model"),
+        ({"optimizer_state": "average"}, "optimizer_state average does not work with grain gradient"),
+        ({"batch": 2000}, "batch 2000 is larger than the 1000 samples of a period"),
+        ({"policy": "adaptive"}, "policy adaptive is for pma, ddp, hfl-ddp, not for asp"),
+        ({"regime": "pma"}, "are for regime asp, not for pma"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_by_name(changes: dict[str, Any], text: str) -> None:
+    given = {"regime": "asp", "policy": "equal", "asynchronous": {}, **changes}
+    asynchronous = AsynchronousSettings(**given.pop("asynchronous"))
+    with pytest.raises(ValueError, match=re.escape(text)):
+        begin(Prepared("r", settings(asynchronous=asynchronous, **given), "h", MODEL, "f", 5000), 1, "c")
+
+
+def test_a_large_model_is_refused_for_gradients_unless_it_is_asked_for() -> None:
+    large = type(MODEL)(9_000_000, 1000, "a" * 64)
+
+    def begun(**asynchronous: Any) -> str:
+        chosen = settings(regime="asp", policy="equal", asynchronous=AsynchronousSettings(**asynchronous))
+        return begin(Prepared("r", chosen, "h", large, "f", 5000), 1, "c").phase
+
+    with pytest.raises(ValueError, match=r"9,000,000 bytes.*--grain model, or --allow-large"):
+        begun()
+    assert begun(allow_large=True) == begun(grain="model") == "gathering"
