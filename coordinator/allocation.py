@@ -3,7 +3,7 @@
 The arithmetic itself is `controller/`; this file knows runs and reports.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, structs
@@ -132,8 +132,9 @@ def promised(prefix: str, allocation: Allocation | None) -> dict[str, Any]:
     return {f"{prefix}seconds": seconds, f"{prefix}joules": joules, f"{prefix}joules_reason": why}
 
 
-def merged(decisions: Sequence[Allocation]) -> Allocation:
+def merged(by_silo: Mapping[str, Allocation]) -> Allocation:
     """The decisions of several silos as one: their shares side by side, the longest makespan, all joules."""
+    decisions = list(by_silo.values())
     if len(decisions) == 1:
         return decisions[0]
     seconds = [one.predicted_seconds for one in decisions]
@@ -143,7 +144,7 @@ def merged(decisions: Sequence[Allocation]) -> Allocation:
     return Allocation(
         shares={board: n for one in decisions for board, n in one.shares.items()},
         changed=any(one.changed for one in decisions),
-        reason="; ".join(one.reason for one in decisions),
+        reason="; ".join(f"{name}: {one.reason}" for name, one in by_silo.items()),
         costs={board: cost for one in decisions for board, cost in one.costs.items()},
         wanted={board: n for one in decisions for board, n in one.wanted.items()},
         predicted_seconds=max(known) if len(known) == len(seconds) else None,

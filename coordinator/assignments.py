@@ -129,8 +129,12 @@ class Assignment(Struct):
             return "its update to be applied"
         if self.ready is not None and self.join is None:
             return "the other ranks to be ready"
+        if self.samples_done >= self.samples > 0:
+            return f"its report, {self.samples} samples are trained"
         if self.samples_done:
             return f"training, {self.samples_done} of {self.samples} samples"
+        if self.silo and self.join is None:
+            return f"to be ready for the other ranks, {self.samples} samples"
         return f"{self.samples} samples"
 
 

@@ -131,6 +131,8 @@ def _finish_if_done(run: "Rounds", group: Group, now: float) -> None:
         return
     group.standing = "done"
     silo = s.silos[group.silo]
+    windows = [a.report.synchronous.window_seconds for a in ranks if a.report and a.report.synchronous]
+    silo.step_seconds = max(windows) / group.steps if windows else silo.step_seconds
     for a in ranks:
         reason = f"all steps were done; then {a.reason}" if a.gone else ""
         a.settle("accepted", reason, now)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from coordinator import events as ev
+from coordinator.silos import name_of
 from coordinator.store import Row
 from edged.messages import Birth, Power, Report, StandBy, State
 
@@ -134,6 +135,8 @@ class Boards:
         rounds = server.rounds
         a = rounds.state.assignments.get(board) if rounds else None
         memory = rounds.state.memory(board) if rounds else None
+        settings = rounds.state.settings if rounds else None
+        grouped = settings is not None and settings.regime == "hfl-ddp"
         headline = next((channel for channel in birth.channels if channel.headline), None)
         return row | {
             "host": birth.host,
@@ -153,6 +156,7 @@ class Boards:
             "order": state.order if state else None,
             "reason": state.reason if state else "",
             "model_version": state.model if state else None,
+            "silo": name_of(settings, server.fleet, board) if settings and grouped else birth.silo,
             "board_counters": state.counters if state else {},
             "lack": rounds.lack(board, server.now) if rounds else "",
             "drained": bool(rounds and board in rounds.state.drained),

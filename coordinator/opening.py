@@ -81,10 +81,7 @@ def _open(run: "Rounds", boards: tuple[str, ...], now: float) -> None:
         return None
     s.round, s.phase, s.reason = s.round + 1, "running", ""
     s.costs = {board: cost for decision in made.values() for board, cost in decision.costs.items()}
-    s.share_reason = "; ".join(
-        decision.reason if name == silos.ALL else f"{name}: {decision.reason}"
-        for name, decision in made.items()
-    )
+    s.share_reason = allocation.merged(made).reason
     s.opened_seconds = now
     s.share_rule = {"policy": s.control.policy, "w_t": s.control.w_t, "w_e": s.control.w_e}
     s.assignments, s.groups, s.open_count = {}, {}, 0
@@ -174,8 +171,7 @@ def issue(run: "Rounds", silo: Silo, group: Group, shares: dict[str, int], now: 
         allocation.predicted_seconds(silo.control, board, n)
         for board, n in zip(group.boards, group.shares, strict=True)
     ]
-    known = [time for time in times if time is not None]
-    longest = max(known) if len(known) == len(times) else None
+    longest = _longest(silo, group, times)
     due, limit = deadline(now, longest, s.settings.deadline_floor_seconds, s.settings.deadline_limit_seconds)
     patience = COLLECTIVE_SECONDS * NEW_BOARD_FACTOR
     if longest is not None:
@@ -201,6 +197,15 @@ def issue(run: "Rounds", silo: Silo, group: Group, shares: dict[str, int], now: 
         a.silo = silo.name
         made.append(a)
     _send(run, made, now)
+
+
+def _longest(silo: Silo, group: Group, times: list[float | None]) -> float | None:
+    """Seconds until all ranks are through: the slowest one's computing, or what steps took last where the
+    exchange is most of it. None while a rank was never timed."""
+    known = [time for time in times if time is not None]
+    if len(known) < len(times):
+        return None
+    return max(*known, (silo.step_seconds or 0.0) * group.steps)
 
 
 def assigned(

@@ -73,7 +73,7 @@ def round_row(state: RunState, now: float) -> Row:
     assignments = state.assignments.values()
     trained = [a for a in assignments if a.report is not None and a.samples]
     seconds = {a.board: _seconds(a.report) for a in trained if a.report}
-    longest = max(seconds, key=lambda b: seconds[b]) if seconds else None
+    longest = _longest(trained)
     by_basis: dict[str, float] = {}
     for a in trained:
         if a.report and a.report.energy.joules is not None:
@@ -92,7 +92,7 @@ def round_row(state: RunState, now: float) -> Row:
         "returned": ordered - accepted - in_flight,
         "outstanding": ordered - accepted,
         "accepted_in_all": state.accepted,
-        "makespan_seconds": seconds[longest] if longest else None,
+        "makespan_seconds": max(seconds.values(), default=None),
         "longest": longest,
         "wall_seconds": now - state.opened_seconds,
         "compute_joules_by_basis": by_basis,
@@ -109,6 +109,30 @@ def round_row(state: RunState, now: float) -> Row:
 def _seconds(report: Report) -> float:
     """What counts for the makespan: computing, or for ranks the whole of their common steps."""
     return report.parts.compute.seconds if report.synchronous is None else report.synchronous.window_seconds
+
+
+def _longest(trained: list[Assignment]) -> str | None:
+    """Whose computing the round waited for; of ranks, whose window is one, in the last silo."""
+    ends: dict[str, float] = {}
+    for a in trained:
+        if a.report is not None:
+            ends[a.silo] = max(ends.get(a.silo, 0.0), _seconds(a.report))
+    computed = {a.board: (ends[a.silo], a.report.parts.compute.seconds) for a in trained if a.report}
+    return max(computed, key=lambda board: computed[board]) if computed else None
+
+
+def group_rows(state: RunState) -> Row:
+    """How the ranks of each silo stand in the round that goes on."""
+    return {
+        name: {
+            "standing": group.standing,
+            "attempt": group.attempt,
+            "boards": list(group.boards),
+            "failures": list(group.failures),
+            "left_out": dict(group.out),
+        }
+        for name, group in state.groups.items()
+    }
 
 
 def _silo_rows(state: RunState) -> Row:
@@ -133,7 +157,7 @@ def _silo_rows(state: RunState) -> Row:
 def decision_row(state: RunState, decisions: dict[str, Allocation]) -> Row:
     """A decision by silo with its inputs, so that a run can be replayed under another policy. Of several
     silos `decision` holds the shares of all, and `silos` each one's own."""
-    control, decision = state.control, allocation.merged(list(decisions.values()))
+    control, decision = state.control, allocation.merged(decisions)
     boards = dict.fromkeys((*state.assignments, *decision.shares))
     return {
         "run": state.run,

@@ -130,13 +130,13 @@ class Rounds:
         return self._previewed(lambda control: allocation.chosen(control, policy, options))
 
     def _previewed(self, change: Callable[[Control], Control]) -> Allocation | None:
-        s, found = self.state, []
+        s, found = self.state, dict[str, Allocation]()
         for silo in s.silos.values():
             boards = tuple(sorted(silo.control.shares))
             if boards:
                 other = change(silo.control)
                 budget, batch = (silo.budget, s.batch) if s.pushes is None else periods.sizes(s, len(boards))
-                found.append(allocation.allocate(other, boards, budget, s.round + 1, batch))
+                found[silo.name] = allocation.allocate(other, boards, budget, s.round + 1, batch)
         if not found:
             return None
         return allocation.merged(found)

@@ -23,7 +23,8 @@ SYNCHRONOUS = ("ddp", "hfl-ddp")
 
 class Silo(Struct):
     """`boards` are those named by the settings; without names it is whoever announces it. `seed` is that of
-    its permutation; `accepted` counts samples."""
+    its permutation; `accepted` counts samples; `step_seconds` is how long its last ranks' steps took, with
+    all exchange and waiting."""
 
     name: str
     control: Control
@@ -34,6 +35,7 @@ class Silo(Struct):
     fingerprint: str | None = None
     boards: tuple[str, ...] = ()
     accepted: int = 0
+    step_seconds: float | None = None
 
 
 def only(settings: RunSettings, control: Control, fingerprint: str | None, samples: int | None) -> Silo:

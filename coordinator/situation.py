@@ -67,24 +67,29 @@ class Situation(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def situation(run: Recorded) -> Situation:
-    """Of a recorded run, or one that goes on. Raises UntoldError."""
+def situation(run: Recorded, silo: str | None = None) -> Situation:
+    """Of a recorded run, or one that goes on; of hfl-ddp one silo's, whose ranks step as in ddp. Raises
+    UntoldError."""
     if not run.decisions:
         raise UntoldError(f"run {run.name} has decided nothing yet: ask again after its first round")
-    settings, last = run.settings, run.decisions[-1]
-    if settings["regime"] not in ("pma", "ddp"):
-        raise UntoldError(f"run {run.name} is {settings['regime']}: advice is for pma and ddp")
+    settings = run.settings
+    last, within = _of_silo(run, run.decisions[-1], silo)
+    if settings["regime"] not in ("pma", "ddp", "hfl-ddp"):
+        raise UntoldError(f"run {run.name} is {settings['regime']}: advice is for pma, ddp and hfl-ddp")
     rules = Settings(fixed_cost=settings.get("fixed_cost", "none"))
     memories = _memories(run, last, rules)
     told = {name: memory for name, memory in memories.items() if memory.history}
     if not told:
-        raise UntoldError(f"run {run.name} has no readings yet: ask again after its first round")
+        what = f"silo {silo} of run {run.name}" if silo else f"run {run.name}"
+        raise UntoldError(f"{what} has no readings yet: ask again after its first round")
     silent = sorted(set(last["decision"]["shares"]) - set(told))
     notes = [f"without a reading, left out: {', '.join(silent)}"] if silent else []
+    if within:
+        notes.append(f"of silo {silo} alone; what is seen of a round is of all silos and not compared")
     return Situation(
         run.name,
-        settings["regime"],
-        int(settings["budget"]),
+        "ddp" if within else settings["regime"],
+        sum(last["decision"]["shares"].values()) if within else int(settings["budget"]),
         int(settings["batch"] or 1),
         settings.get("energy_window", "compute"),
         rules,
@@ -97,9 +102,26 @@ def situation(run: Recorded) -> Situation:
         told,
         {board: watts for board, watts in last.get("idle_watts", {}).items() if watts is not None},
         tuple(_evidence(run, memory, last.get("idle_watts", {})) for _, memory in sorted(told.items())),
-        _present(run, last),
+        _present(run, last, within),
         tuple(notes),
     )
+
+
+def _of_silo(run: Recorded, last: Row, silo: str | None) -> tuple[Row, bool]:
+    """The last decision as if there were this silo alone, and whether it is one of several."""
+    found = last.get("silos")
+    if not found:
+        if silo is not None:
+            raise UntoldError(
+                f"run {run.name} is {run.settings['regime']} and has no silos: leave --silo out"
+            )
+        return last, False
+    if silo not in found:
+        asked = f"has no silo {silo}" if silo else "has silos, each with samples of its own"
+        raise UntoldError(f"run {run.name} {asked}: ask for one with `advise --silo`: {', '.join(found)}")
+    own = found[silo]
+    memories = {name: memory for name, memory in last["memories"].items() if name in own["shares"]}
+    return {**last, "decision": own, "memories": memories}, True
 
 
 def label_of(policy: str, options: dict[str, Any], w_e: float) -> str:
@@ -169,12 +191,14 @@ def _evidence(run: Recorded, memory: Memory, idle_watts: Row) -> Evidence:
     )
 
 
-def _present(run: Recorded, last: Row) -> Present:
+def _present(run: Recorded, last: Row, within: bool) -> Present:
     rule = (last["policy"], last["w_t"], last["w_e"])
     alike = [row for row in run.rounds if (row["policy"], row["w_t"], row["w_e"]) == rule]
     # The first round of a run is equal, and the first after a change has an older rule's averages.
     rounds = (alike[1:] or alike)[-RECENT:]
     label = label_of(last["policy"], last["options"], last["w_e"])
+    if within:
+        return Present(label, len(rounds), None, None)
     closed: dict[int, list[Row]] = {}
     for row in run.closed:
         closed.setdefault(row["round"], []).append(row)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from coordinator import records
 from coordinator.history import History
 from edged import __version__
 
@@ -78,6 +79,7 @@ def status(server: "Server") -> dict[str, Any]:
             "returned": state.waiting_samples,
             "drained": list(state.drained),
             "model": state.version,
+            "groups": records.group_rows(state),
         }
         data["decisions"] = [_slim(row) for row in history.rows("decision", state.run, DECISIONS)]
         data["evaluation"] = next(iter(history.rows("evaluation", state.run, 1)), None)

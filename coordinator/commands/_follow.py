@@ -119,10 +119,12 @@ class Follower:
             return
         longest = f" ({row['longest']})" if row["longest"] else ""
         lost = row["ordered"] - row["accepted"]
+        attempts = max((silo["attempts"] for silo in (row.get("silos") or {}).values()), default=1)
         _show.line(
             f"round {row['round']}/{of}{_show.beyond(row['round'], of)}: "
             f"makespan {_show.duration(row['makespan_seconds'])}{longest}, "
             f"compute {joules_by_basis(row)}, {shares(row)}"
+            + (f", attempt {attempts}" if attempts > 1 else "")
             + (f", {lost:,} samples lost and dealt again" if lost else "")
         )
 

@@ -35,6 +35,9 @@ def advise(
         int | None, typer.Option("--draws", min=10, max=2000, help="Fleets drawn.", show_default=False)
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0)] = 1,
+    silo: Annotated[
+        str | None, typer.Option("--silo", help="Of hfl-ddp: this one's boards.", show_default=False)
+    ] = None,
     figure: Annotated[
         Path | None, typer.Option("--figure", help="Draw joules against makespan, as .png or .svg.")
     ] = None,
@@ -56,7 +59,7 @@ def advise(
 
     found = _recorded.looked_at(context, run, store=store, config=config, broker=broker, fleet=fleet)
     try:
-        where = situation(found)
+        where = situation(found, silo)
         boards = len(where.evidence)
         count = draws or max(10, advising.DRAWS if boards <= MANY else advising.DRAWS * MANY // boards)
         answer = advising.advise(where, draws=count, seed=seed, told=_progress(as_json))

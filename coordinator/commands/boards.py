@@ -65,12 +65,13 @@ def show(rows: Sequence[Mapping[str, Any]]) -> None:
     if not rows:
         _show.line("no board was heard of yet: is `edged run` going on one, with this broker and fleet?")
         return
-    _show.table(
-        "",
-        ["board", "link", "phase", "share", "done", "s/sample", "J/sample", "basis", "watts", "what it is"],
-        [_cells(row) for row in rows],
-        "<<<>>>><><",
-    )
+    columns = ["board", "link", "phase", "share", "done"]
+    columns += ["s/sample", "J/sample", "basis", "watts", "what it is"]
+    cells, sides = [_cells(row) for row in rows], "<<<>>>><><"
+    if any(row.get("silo") for row in rows):
+        columns, sides = ["board", "silo", *columns[1:]], "<" + sides
+        cells = [[line[0], row.get("silo") or "", *line[1:]] for line, row in zip(cells, rows, strict=True)]
+    _show.table("", columns, cells, sides)
     for row in rows:
         for remark in remarks(row):
             _show.line(f"{row['board']}: {remark}")

@@ -16,6 +16,7 @@ from coordinator.commands._surroundings import (
     connected,
     told,
 )
+from coordinator.silos import ALL
 from edged.controls import GetRounds, GetRuns
 
 Row = Mapping[str, Any]
@@ -101,9 +102,24 @@ def show(data: Mapping[str, Any]) -> None:
         [_cells(row, held_out.get(row["round"], {})) for row in data["rounds"]],
         ">>><>><<",
     )
+    for row in data["rounds"]:
+        for line in again(row):
+            _show.line(f"round {row['round']}: {line}")
     for row in data["board_rounds"]:
         if row["status"] != "accepted":
             _show.line(f"round {row['round']}: {row['board']} {row['status']}: {row['reason']}")
+
+
+def again(row: Row) -> list[str]:
+    """Of synchronous ranks: why attempts at the round failed, and who had to be left out."""
+    found = []
+    for name, silo in (row.get("silos") or {}).items():
+        who = "the ranks" if name == ALL else f"silo {name}"
+        if silo["failures"]:
+            count = "given up" if not silo["accepted"] else f"done with attempt {silo['attempts']}"
+            found.append(f"{who} {count}; failed before: {'; '.join(silo['failures'])}")
+        found += [f"{who} without {board}: {why}" for board, why in silo["left_out"].items()]
+    return found
 
 
 def joules_by_basis(row: Row) -> str:

@@ -14,6 +14,7 @@ from coordinator.commands._surroundings import (
     connected,
     told,
 )
+from coordinator.silos import ALL
 from edged.controls import GetStatus
 
 Data = Mapping[str, Any]
@@ -54,6 +55,7 @@ def lines(data: Data) -> Iterator[str]:
         if data.get(name):
             yield f"{name}: {data[name]}"
     yield from _waiting(fleet)
+    yield from _groups(data.get("run") or {})
     yield from _last(fleet.get("last") or {}, data.get("evaluation"))
     yield from _boards(data["boards"])
     yield from _decisions(data["decisions"])
@@ -120,6 +122,21 @@ def _waiting(fleet: Data) -> Iterator[str]:
             for item in waiting
         ]
         yield from _indented(["board", "what", "", ""], rows, heading=False)
+
+
+def _groups(run: Data) -> Iterator[str]:
+    """Ranks that step together, where their attempt failed or somebody is left out."""
+    for name, group in (run.get("groups") or {}).items():
+        left_out = ", ".join(f"{board} ({why})" for board, why in group["left_out"].items())
+        if run["phase"] != "running" or not (group["failures"] or left_out):
+            continue
+        of = "the ranks" if name == ALL else f"silo {name}"
+        yield f"{of}: attempt {group['attempt']}, {group['standing']}, with {', '.join(group['boards'])}"
+        yield from (
+            f"  attempt {number} failed: {why}" for number, why in enumerate(group["failures"], start=1)
+        )
+        if left_out:
+            yield f"  left out of this round: {left_out}"
 
 
 def _last(last: Data, evaluation: Data | None) -> Iterator[str]:

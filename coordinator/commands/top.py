@@ -19,6 +19,7 @@ from coordinator.commands._surroundings import (
     told,
 )
 from coordinator.commands.rounds import joules_by_basis
+from coordinator.silos import ALL
 from edged.controls import GetBoards, GetRounds, GetStatus
 
 Data = Mapping[str, Any]
@@ -78,7 +79,11 @@ def heading(seen: Data) -> Iterator[str]:
         yield "waits for " + ", ".join(
             f"{item['board']} ({item['what']}, {_show.duration(item['since_seconds'])})" for item in waiting
         )
-    elif fleet.get("reason"):
+    for name, group in (run.get("groups") or {}).items():
+        if run["phase"] == "running" and group["failures"]:
+            of = "" if name == ALL else f"silo {name}: "
+            yield f"{of}attempt {group['attempt']}, {group['standing']}; before: {group['failures'][-1]}"
+    if not waiting and fleet.get("reason"):
         yield str(fleet["reason"])
     for alert in status.get("alerts") or ():
         yield f"alert: {alert['text']}"
@@ -109,7 +114,12 @@ def rows(seen: Data) -> list[list[str]]:
         for row in seen["board_rounds"]
         if last is not None and row["round"] == last["round"]
     }
-    return [_cells(board, parts.get(board["board"]), last) for board in seen["boards"]]
+    cells = [_cells(board, parts.get(board["board"]), last) for board in seen["boards"]]
+    run = seen["status"].get("run")
+    if run is not None and run["settings"]["regime"] == "hfl-ddp":
+        for line, board in zip(cells, seen["boards"], strict=True):
+            line[0] = f"{board.get('silo') or _show.UNKNOWN}/{line[0]}"
+    return cells
 
 
 def _cells(board: Data, part: Data | None, last: Data | None) -> list[str]:
