@@ -9,9 +9,12 @@ from __future__ import annotations
 import os
 import re
 import socket
+import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -68,22 +71,22 @@ class Alone:
 class Gloo:
     """A formed group. After any failure it is `broken` and of no further use: its process must end."""
 
-    def __init__(self, place: Place, store: Any) -> None:
+    def __init__(self, place: Place, store: Any, seconds: float) -> None:
         self.name, self.rank = place.group, place.rank
         self.boards, self.world = place.boards, len(place.boards)
         self.broken = False
+        self._seconds = seconds
         self._store = store  # rank 0's serves the others as long as it lives
         self._wrapped: tuple[torch.nn.Module, torch.nn.Module] | None = None
         self._handed: Callable[[], None] | None = None
 
     def allow(self, seconds: float) -> None:
         """Let a collective take so long from now on."""
-        import torch
         import torch.distributed as dist
 
-        group = dist.distributed_c10d._get_default_group()
-        backend = group._get_backend(torch.device("cpu"))
-        backend._set_default_timeout(timedelta(seconds=seconds))
+        if not set_timeout(dist.distributed_c10d._get_default_group(), seconds):
+            text = f"this torch cannot change a group's time-out: it stays at {self._seconds:g} s"
+            sys.stderr.write(f"edged.trainer: {text}\n")
 
     def wrap(self, model: torch.nn.Module) -> torch.nn.Module:
         """The model as torch's DistributedDataParallel, with a hook that hands over and sums: with a hook
@@ -91,7 +94,10 @@ class Gloo:
         from torch.nn.parallel import DistributedDataParallel
 
         if self._wrapped is None or self._wrapped[0] is not model:
-            with self._collective():
+            with self._collective(), warnings.catch_warnings():
+                # Newer releases call the flag deprecated; what replaces it exchanges buffers here, which
+                # older releases on other ranks would not.
+                warnings.filterwarnings("ignore", message=".*broadcast_buffers", category=FutureWarning)
                 wrapped = DistributedDataParallel(model, broadcast_buffers=False)
             # Not the method itself: torch compares its annotations with types that exist only with torch.
             wrapped.register_comm_hook(None, lambda state, bucket: self._hook(bucket))
@@ -212,7 +218,7 @@ class Place(Struct, frozen=True):
 def form(place: Place, listener: socket.socket, seconds: float) -> Gloo:
     """The group, checked by an all-reduce of 1 kB with a known answer. Raises PeerError."""
     import torch.distributed as dist
-    from torch._C._distributed_c10d import PrefixStore, TCPStore
+    from torch._C._distributed_c10d import PrefixStore
 
     world, rank = len(place.boards), place.rank
     reach(place.peers, place.boards, rank)
@@ -220,28 +226,50 @@ def form(place: Place, listener: socket.socket, seconds: float) -> Gloo:
     os.environ["GLOO_SOCKET_IFNAME"] = interface_of(place.peers[rank].address)
     limit = timedelta(seconds=seconds)
     try:
-        store = TCPStore(
-            place.peers[0].address,
-            place.peers[0].port,
-            world,
-            is_master=rank == 0,
-            timeout=limit,
-            wait_for_workers=False,
-            use_libuv=False,
-            # Rank 0 serves where it has listened so far: no port can be taken in between.
-            master_listen_fd=listener.detach() if rank == 0 else None,
-        )
+        store = _store(place, listener, limit)
         dist.init_process_group(
             "gloo", store=PrefixStore(place.group, store), rank=rank, world_size=world, timeout=limit
         )
     except (RuntimeError, ValueError) as error:
         raise _lost(error) from None
-    group = Gloo(place, store)
+    group = Gloo(place, store, seconds)
     expected = [(i + 1) * world * (world + 1) / 2 for i in range(CHECK_NUMBERS)]
     if group.sum([(i + 1) * (rank + 1) for i in range(CHECK_NUMBERS)]) != expected:
         group.broken = True
         raise PeerError("the group's first sum is wrong: its builds of torch do not fit together", ())
     return group
+
+
+def _store(place: Place, listener: socket.socket, limit: timedelta) -> Any:
+    """Rank 0 serves where it has listened so far, so that no port can be taken in between."""
+    from torch._C._distributed_c10d import TCPStore
+
+    first = place.rank == 0
+    where = place.peers[0].address, place.peers[0].port, len(place.boards)
+    make = partial(TCPStore, *where, is_master=first, timeout=limit, wait_for_workers=False, use_libuv=False)
+    return served(make, listener) if first else make()
+
+
+def served(make: Callable[..., Any], listener: socket.socket) -> Any:
+    """What `make` makes with the listening socket, or where it cannot take one, after it is closed."""
+    held = os.dup(listener.fileno())
+    try:
+        return make(master_listen_fd=held)
+    except TypeError:
+        os.close(held)
+        listener.close()
+        return make()
+
+
+def set_timeout(group: Any, seconds: float) -> bool:
+    """Let the group's collectives take so long; False where this torch has lost that private way."""
+    import torch
+
+    try:
+        group._get_backend(torch.device("cpu"))._set_default_timeout(timedelta(seconds=seconds))
+    except AttributeError:
+        return False
+    return True
 
 
 def _lost(error: BaseException) -> PeerError:

@@ -171,6 +171,8 @@ def _reason(error: BaseException) -> str:
 
 def _torch(threads: int | None) -> str:
     """Imports torch, which takes seconds to minutes on a board; its version."""
+    # The store's client complains of hosts without names in every group; boards are reached by number.
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     import torch
 
     if threads:

@@ -1,8 +1,12 @@
 """What is said of gloo's errors, and of networks that it cannot use; groups stand in test_ddp."""
 
+import socket
+from datetime import timedelta
+from typing import Any
+
 import pytest
 
-from edged.gloo import in_words
+from edged.gloo import in_words, served, set_timeout
 from edged.groups import Peer
 from edged.reach import interface_of, listen, reach
 from edged.regimes import PeerError, TrainingError
@@ -61,3 +65,41 @@ def test_who_listens_is_reached_and_who_does_not_is_named_with_the_pair() -> Non
 def test_an_address_of_another_machine_cannot_be_listened_at() -> None:
     with pytest.raises(TrainingError, match=r"cannot listen at 192.0.2.7"):
         listen("192.0.2.7")
+
+
+def test_a_store_that_can_take_no_socket_listens_anew_at_the_same_port() -> None:
+    """A torch without `master_listen_fd`."""
+
+    def older(*, port: int) -> socket.socket:
+        return socket.create_server(("127.0.0.1", port))
+
+    def newer(*, master_listen_fd: int) -> socket.socket:
+        return socket.socket(fileno=master_listen_fd)
+
+    with listen("127.0.0.1") as listener:
+        port = listener.getsockname()[1]
+        with served(newer, listener) as store:
+            assert store.getsockname()[1] == port
+        with served(lambda **more: older(port=port, **more), listener) as store:
+            assert store.getsockname()[1] == port
+
+
+def test_a_torch_that_cannot_change_a_time_out_says_so() -> None:
+    class Backend:
+        seconds = 0.0
+
+        def _set_default_timeout(self, limit: timedelta) -> None:
+            self.seconds = limit.total_seconds()
+
+    class Group:
+        def __init__(self, backend: Any) -> None:
+            self.backend = backend
+
+        def _get_backend(self, device: Any) -> Any:
+            return self.backend
+
+    backend = Backend()
+    assert set_timeout(Group(backend), 7)
+    assert backend.seconds == 7
+    assert not set_timeout(Group(object()), 7)
+    assert not set_timeout(object(), 7)
