@@ -4,39 +4,21 @@ Files in, files out, a slice of one tensor at a time, so that memory does not gr
 (ARCHITECTURE 7.3). It runs on a worker thread and knows neither rounds nor links.
 """
 
-import hashlib
-import json
 import math
-import os
-import struct
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from coordinator.checkpoints import sync_folder
+from coordinator.slices import NUMPY, SLICE_ELEMENTS, header, piece, slices, whole, widest_first, write
 from edged.messages import Manifest
 from edged.optimizers import PREFIX
-from edged.weights import DTYPES, Entry, Schema, WeightsError, check, read_header, schema
+from edged.weights import Schema, WeightsError, check, read_header, schema
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SLICE_ELEMENTS: Final = 1 << 20
 NORM_BOUND: Final = 10.0
 """An update may move a parameter, root mean square, by this times (1 + root mean square of the model)."""
-
-_NUMPY: Final = {
-    "F64": "<f8",
-    "F32": "<f4",
-    "F16": "<f2",
-    "I64": "<i8",
-    "I32": "<i4",
-    "I16": "<i2",
-    "I8": "i1",
-    "U8": "u1",
-    "BOOL": "u1",
-}
 
 
 def check_update(update: Path, model: Path, norm_bound: float = NORM_BOUND) -> None:
@@ -54,7 +36,7 @@ def check_update(update: Path, model: Path, norm_bound: float = NORM_BOUND) -> N
     for name, entry in before.items():
         if not entry.dtype.startswith("F") or name.startswith(PREFIX):
             continue
-        for old, new in zip(_slices(model, entry), _slices(update, after[name]), strict=True):
+        for old, new in zip(slices(model, entry), slices(update, after[name]), strict=True):
             step, place = _wide_difference(new, old)
             squares += place
             moved += step
@@ -104,69 +86,33 @@ def fold(
         raise ValueError("nothing to merge: no update with samples")
     if len(updates) == 1:
         # The same bytes, so that ranks that trained together hold the merged model already.
-        return _write(target, _bytes(updates[0][0]), chunk_bytes)
+        return write(target, whole(updates[0][0]), chunk_bytes)
     headers = [read_header(path) for path, _ in updates]
     first = headers[0]
-    for (path, _), header in zip(updates, headers, strict=True):
-        if header.keys() != first.keys():
-            odd = sorted(header.keys() ^ first.keys())[0]
+    for (path, _), found in zip(updates, headers, strict=True):
+        if found.keys() != first.keys():
+            odd = sorted(found.keys() ^ first.keys())[0]
             raise WeightsError(f"{path.name}: tensor {odd!r} is not in all of the updates")
-    # Widest elements first keeps every tensor aligned in the file.
-    names = sorted(first, key=lambda name: (-DTYPES[first[name].dtype], name))
+    names = widest_first(first)
 
     def merged() -> Iterator[bytes]:
-        yield _header(names, first)
+        yield header(names, first)
         for name in names:
             entry = first[name]
             if not entry.dtype.startswith("F"):
-                for part in _slices(updates[0][0], entry):
+                for part in slices(updates[0][0], entry):
                     yield part.tobytes()
                 continue
             for start in range(0, math.prod(entry.shape), slice_elements):
                 mean: NDArray[Any] | None = None
-                for (path, samples), header in zip(updates, headers, strict=True):
-                    part = _slice(path, header[name], start, slice_elements)
+                for (path, samples), found in zip(updates, headers, strict=True):
+                    part = piece(path, found[name], start, slice_elements)
                     term = np.multiply(part, samples / total, dtype=np.float64)
                     mean = term if mean is None else np.add(mean, term, out=mean)
                 assert mean is not None
-                yield mean.astype(_NUMPY[entry.dtype]).tobytes()
+                yield mean.astype(NUMPY[entry.dtype]).tobytes()
 
-    return _write(target, merged(), chunk_bytes)
-
-
-def _bytes(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while part := file.read(SLICE_ELEMENTS):
-            yield part
-
-
-def _header(names: Sequence[str], entries: dict[str, Entry]) -> bytes:
-    table, at = {}, 0
-    for name in names:
-        entry = entries[name]
-        size = entry.end - entry.begin
-        table[name] = {"dtype": entry.dtype, "shape": list(entry.shape), "data_offsets": [at, at + size]}
-        at += size
-    text = json.dumps(table, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text
-
-
-def _slices(path: Path, entry: Entry) -> "Iterator[NDArray[Any]]":
-    for start in range(0, math.prod(entry.shape), SLICE_ELEMENTS):
-        yield _slice(path, entry, start, SLICE_ELEMENTS)
-
-
-def _slice(path: Path, entry: Entry, start: int, elements: int) -> "NDArray[Any]":
-    # Read, not mapped: the pages of a map count as memory of this process until the whole map goes.
-    import numpy as np
-
-    count = min(elements, math.prod(entry.shape) - start)
-    offset = entry.begin + start * DTYPES[entry.dtype]
-    part = np.fromfile(path, _NUMPY[entry.dtype], count, offset=offset)
-    if len(part) != count:
-        raise WeightsError(f"{path.name}: became shorter while it was read")
-    return part
+    return write(target, merged(), chunk_bytes)
 
 
 def _wide_difference(new: "NDArray[Any]", old: "NDArray[Any]") -> tuple[float, float]:
@@ -179,23 +125,3 @@ def _wide_difference(new: "NDArray[Any]", old: "NDArray[Any]") -> tuple[float, f
         place = float(np.einsum("i,i", wide, wide))
         np.subtract(new, wide, out=wide)
         return float(np.einsum("i,i", wide, wide)), place
-
-
-def _write(target: Path, parts: Iterator[bytes], chunk_bytes: int) -> Manifest:
-    digest, length = hashlib.sha256(), 0
-    temporary = target.with_name(f".{target.name}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            for part in parts:
-                file.write(part)
-                digest.update(part)
-                length += len(part)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-        sync_folder(target.parent)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
-        raise
-    return Manifest(length, chunk_bytes, digest.hexdigest())

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from edged.messages import Train
 
 PREFIX = "optimizer/"
+GRADIENT = "gradient/"
+"""Before a parameter's name, in an update that holds its gradient."""
 
 
 def make(order: Train, model: torch.nn.Module) -> torch.optim.Optimizer:

@@ -80,7 +80,7 @@ class Worker:
 
 
 class Pushers:
-    """Carries out effects as the coordinator's shell does: what stands after a save goes out once it is durable.
+    """Carries out effects as the coordinator's shell does: what stands after a save is done once it is saved.
 
     `rows` are what the store has; `made` says by which order each version file on the disk was made.
     """
@@ -167,6 +167,13 @@ class Pushers:
         worker = self.workers[board]
         if isinstance(worker.order, Train):
             self.feed(ev.Reported(replace(worker.report(), term=self.term)))
+
+    def abandon(self, board: str, reason: str = "no memory") -> None:
+        """The board says that it cannot do its order."""
+        worker = self.workers[board]
+        if worker.order is not None:
+            said = replace(worker.state(self.term), abandoned=worker.order.order, reason=reason)
+            self.feed(ev.Heard(said))
 
     def close(self, board: str, order: str, **parts: Part) -> None:
         """The board closes the account of an order."""

@@ -222,7 +222,7 @@ def test_a_fast_board_waits_for_the_slowest_and_is_told_so() -> None:
     waits = newest(run, "a")
     assert isinstance(waits, Attend)
     assert waits.reason == "waits for b: 2 updates ahead of it, 2 at most"
-    sent = len([m for m in run.workers["a"].accepted])
+    sent = len(run.workers["a"].accepted)
     run.wait(5.0)
     assert newest(run, "a") is waits
     assert sent == 2
@@ -252,12 +252,8 @@ def test_nobody_waits_for_a_board_that_is_gone_or_fails_and_it_comes_back_beside
 def test_a_board_that_keeps_failing_is_tried_more_and_more_rarely_and_holds_nobody() -> None:
     run = Pushers("ab", asynchronous={"staleness": "ssp"}, periods=9)
     for _ in range(3):
-        order = newest(run, "b")
-        broken = run.workers["b"].state(run.term)
-        run.feed(
-            ev.Heard(type(broken)(**{**state_of(broken), "abandoned": order.order, "reason": "no memory"}))
-        )
         run.post()
+        run.abandon("b")
     pushes = run.state.pushes
     assert pushes is not None
     assert pushes.boards["b"].failures == 2
@@ -272,21 +268,13 @@ def test_a_board_that_keeps_failing_is_tried_more_and_more_rarely_and_holds_nobo
     assert pushes.boards["b"].failures == 0
 
 
-def state_of(state: Any) -> dict[str, Any]:
-    return {name: getattr(state, name) for name in state.__struct_fields__}
-
-
 def test_a_run_in_which_nothing_is_accepted_for_long_pauses_with_the_reason() -> None:
     run = Pushers("a")
     for _ in range(20):
-        order = newest(run, "a")
-        if run.state.paused:
-            break
-        broken = run.workers["a"].state(run.term)
-        run.feed(
-            ev.Heard(type(broken)(**{**state_of(broken), "abandoned": order.order, "reason": "no memory"}))
-        )
-        run.wait(31.0)
+        run.post()
+        if not run.state.paused:
+            run.abandon("a")
+            run.wait(31.0)
     assert run.state.phase == "paused"
     assert "no memory" in run.state.reason
     run.feed(ev.Hold(False))

@@ -1,9 +1,11 @@
-"""Whatever is lost, repeated, late, killed or restarted: every sample counts once, bounds hold, sums add up."""
+"""Whatever is lost, repeated, late or restarted: every sample counts once, bounds hold, sums add up."""
 
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from coordinator import events as ev
 from edged.messages import Train
@@ -46,51 +48,44 @@ FLEETS = st.fixed_dictionaries(
 def happen(run: Pushers, what: str, board: str) -> None:
     """One thing of those that can happen; most often a board gets on with its work."""
     run.now += 0.7
+    boot = run.workers[board].boot
+    happenings: dict[str, Callable[[], object]] = {
+        "work": lambda: work(run, board),
+        "lose mail": lambda: run.post(lose=True),
+        "report": lambda: run.report(board),
+        "report again": lambda: (run.report(board), run.report(board)),
+        "late report": lambda: late(run, board),
+        "upload": run.upload,
+        "bad upload": lambda: run.upload(error="its hash is another one"),
+        "apply": run.apply,
+        "twice applied": lambda: (run.apply(), run.feed(ev.Applied(run.state.version, MODEL))),
+        "restart board": lambda: run.restart_board(board),
+        "kill coordinator": run.kill_coordinator,
+        "lost link": lambda: run.feed(ev.Born(birth(board, boot, "lost"))),
+        "back": lambda: run.feed(ev.Born(birth(board, boot))),
+        "abandon": lambda: run.abandon(board),
+        "long wait": lambda: run.wait(400.0),
+        "pause": lambda: run.feed(ev.Hold(True)),
+        "resume": lambda: run.feed(ev.Hold(False)),
+    }
+    happenings[what]()
+
+
+def work(run: Pushers, board: str) -> None:
+    run.post()
+    run.report(board)
+    if run.state.merges % 2:
+        run.apply()
+    run.upload()
+
+
+def late(run: Pushers, board: str) -> None:
+    """A report of the order before, which is long over."""
     worker = run.workers[board]
-    match what:
-        case "work":
-            run.post()
-            run.report(board)
-            if run.rounds.state.merges % 2:
-                run.apply()
-            run.upload()
-        case "lose mail":
-            run.post(lose=True)
-        case "report" | "report again":
-            for _ in range(2 if what == "report again" else 1):
-                run.report(board)
-        case "late report":
-            if isinstance(worker.order, Train) and worker.order.attempt > 1:
-                old = worker.order.order.rpartition(".")[0]
-                report = worker.report()
-                late = type(report)(
-                    report.board, report.boot, f"{old}.{worker.order.attempt - 1}", "trained", run.term, 1
-                )
-                run.feed(ev.Reported(late))
-        case "upload":
-            run.upload()
-        case "bad upload":
-            run.upload(error="its hash is another one")
-        case "apply":
-            run.apply()
-        case "twice applied":
-            run.apply()
-            run.feed(ev.Applied(run.state.version, MODEL))
-        case "restart board":
-            run.restart_board(board)
-        case "kill coordinator":
-            run.kill_coordinator()
-        case "lost link" | "back":
-            run.feed(ev.Born(birth(board, worker.boot, "lost" if what == "lost link" else "up")))
-        case "abandon":
-            if worker.order is not None:
-                state = worker.state(run.term)
-                said = {name: getattr(state, name) for name in state.__struct_fields__}
-                run.feed(ev.Heard(type(state)(**{**said, "abandoned": worker.order.order})))
-        case "long wait":
-            run.wait(400.0)
-        case "pause" | "resume":
-            run.feed(ev.Hold(what == "pause"))
+    if isinstance(worker.order, Train) and worker.order.attempt > 1:
+        report, old = worker.report(), worker.order.order.rpartition(".")[0]
+        past = f"{old}.{worker.order.attempt - 1}"
+        run.feed(ev.Reported(replace(report, order=past, term=run.term)))
 
 
 def check(run: Pushers) -> None:
