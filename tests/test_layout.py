@@ -32,6 +32,7 @@ PURE = (
     "edged/dealing.py",
     "edged/groups.py",
     "edged/stepwise.py",
+    "edged/balance/plan.py",
     "edged/ceilings.py",
     "edged/splitting.py",
     "coordinator/rounds.py",
