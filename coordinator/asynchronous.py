@@ -12,6 +12,7 @@ from coordinator import events as ev
 from coordinator.assignments import Assignment
 from coordinator.controller.staleness import mixing
 from coordinator.pushes import Pushes
+from coordinator.run import RunState
 from coordinator.silos import ALL
 from edged.messages import Accepted, Refused, Report, Train
 from edged.topics import version_id
@@ -136,6 +137,11 @@ def halt(run: "Rounds", now: float) -> None:
     p.pending, p.applying = [], False
     if p.tallies:
         periods.close(run, now)
+
+
+def versions(state: RunState) -> set[str]:
+    """Model versions that boards work from, or that an update still to be checked was made from."""
+    return {a.message.model for a in state.assignments.values() if a.open and isinstance(a.message, Train)}
 
 
 def staleness_of(run: "Rounds", a: Assignment) -> int:

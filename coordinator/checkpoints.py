@@ -30,21 +30,33 @@ class Checkpoints:
         run, _, merges = version.rpartition(".")
         return self.folder / "runs" / run / f"model-{int(merges):06d}.safetensors"
 
+    def velocity(self, version: str) -> Path:
+        """Where the coordinator's momentum of asynchronous gradients lies; it may not exist."""
+        return self.model(version).with_name(f"velocity-{int(version.rpartition('.')[2]):06d}.safetensors")
+
     def update(self, order: str) -> Path:
         """The file of a complete update of an order `run.round.board.attempt`; it may not exist."""
         return self.folder / "runs" / order.split(".", 1)[0] / "updates" / f"{order}.safetensors"
 
     def versions(self, run: str) -> list[str]:
         """Versions of the run whose files are there, oldest first."""
-        files = sorted((self.folder / "runs" / run).glob("model-*.safetensors"))
-        return [f"{run}.{int(path.stem.partition('-')[2])}" for path in files]
+        files = (self.folder / "runs" / run).glob("model-*.safetensors")
+        return [f"{run}.{number}" for number in sorted(int(path.stem.partition("-")[2]) for path in files)]
 
     def prune(self, run: str, keep: int = KEEP, needed: Collection[str] = ()) -> list[str]:
         """Remove all but the newest `keep` (0: remove none) and the needed versions; returns those gone."""
         gone = [version for version in self.versions(run)[:-keep] if version not in needed] if keep else []
         for version in gone:
             self.model(version).unlink(missing_ok=True)
+            self.velocity(version).unlink(missing_ok=True)
         return gone
+
+    def keep_only(self, run: str, needed: Collection[str]) -> None:
+        """Remove all versions but these."""
+        for version in self.versions(run):
+            if version not in needed:
+                self.model(version).unlink(missing_ok=True)
+                self.velocity(version).unlink(missing_ok=True)
 
     def drop_updates(self, run: str, keep_orders: Collection[str] = ()) -> None:
         """Remove spooled updates, complete or not, of all orders but these."""

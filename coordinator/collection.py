@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from coordinator.aggregate import NORM_BOUND, check_update
+from coordinator.application import check_gradient
 from coordinator.checkpoints import Checkpoints, sync_file, sync_folder
 from coordinator.events import Arriving, Collect, Note, Stored
 from coordinator.workers import Work
@@ -32,8 +33,11 @@ Emit = Callable[[Arriving | Stored | Note], None]
 class Upload:
     """An update on its way: `incoming` is None until its turn comes."""
 
-    def __init__(self, board: str, order: str, manifest: Manifest, model: Path) -> None:
+    def __init__(
+        self, board: str, order: str, manifest: Manifest, model: Path, rate: float | None = None
+    ) -> None:
         self.board, self.order, self.manifest, self.model = board, order, manifest, model
+        self.rate = rate
         self.incoming: Incoming | None = None
         self.granted: list[Range] = []
         self.heard_seconds = 0.0
@@ -71,7 +75,7 @@ class Collection:
         """Fetch the update of an order trained from the model file; one that is here is only checked."""
         if self._find(effect.order) is not None:
             return
-        upload = Upload(effect.board, effect.order, effect.manifest, model)
+        upload = Upload(effect.board, effect.order, effect.manifest, model, effect.rate)
         path = self._checkpoints.update(effect.order)
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
@@ -191,7 +195,7 @@ class Collection:
     def _finish(self, upload: Upload, incoming: Incoming) -> None:
         # On a worker: raises TransferError, WeightsError, OSError.
         path = incoming.finish()
-        check_update(path, upload.model, self._norm_bound)
+        self._check(upload, path)
         sync_file(path)
         sync_folder(path.parent)
 
@@ -199,8 +203,14 @@ class Collection:
         # On a worker. A file of an earlier process: it is what the manifest says, or it is fetched again.
         if describe(path, upload.manifest.chunk_bytes) != upload.manifest:
             raise TransferError("its spooled file is not the announced one")
-        check_update(path, upload.model, self._norm_bound)
+        self._check(upload, path)
         sync_file(path)
+
+    def _check(self, upload: Upload, path: Path) -> None:
+        if upload.rate is None:
+            check_update(path, upload.model, self._norm_bound)
+        else:
+            check_gradient(path, upload.model, upload.rate, self._norm_bound)
 
     def _verified(self, upload: Upload, result: object) -> None:
         if isinstance(result, TransferError) and not upload.dropped:

@@ -76,13 +76,21 @@ class Publication:
 class Distribution:
     """One for a coordinator; all calls from its loop."""
 
-    def __init__(self, publish: Publish, find: Find, note: Callable[[Note], None]) -> None:
-        self._publish, self._find, self._note = publish, find, note
+    def __init__(
+        self,
+        publish: Publish,
+        find: Find,
+        note: Callable[[Note], None],
+        apart: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`apart`: every board gets its versions alone (asynchronous updates)."""
+        self._publish, self._find, self._note, self._apart = publish, find, note, apart
         self._publications: list[Publication] = []
         self._wants: dict[str, dict[str, list[Range]]] = {}
         self._answer_seconds: dict[str, float] = {}
         self.published_bytes: dict[str, int] = {}
-        """Bytes of chunks handed to the link, by version of the newest run."""
+        """Bytes of chunks handed to the link, by version of the newest run; under the run's own name those
+        that boards got alone, where every update makes a version."""
 
     def begin(self, version: str, boards: Collection[str], now: float) -> None:
         """Publish the version once on the shared topic. Older versions are given up."""
@@ -96,6 +104,17 @@ class Distribution:
             paces = {board: Pace(0, now) for board in boards}
             todo = [(0, found[1].chunks)]
             self._publications.append(Publication(version, outgoing, None, todo, paces))
+        self.tick(now)
+
+    def deliver(self, version: str, board: str, now: float) -> None:
+        """Publish the version to one board alone. What it was sent before is given up."""
+        run = version.rpartition(".")[0]
+        self.published_bytes = {v: n for v, n in self.published_bytes.items() if v == run}
+        self._drop([p for p in self._publications if p.board == board])
+        found = self._find(version)
+        if found is not None and (outgoing := self._opened(version, found)):
+            todo = [(0, found[1].chunks)]
+            self._publications.append(Publication(version, outgoing, board, todo, {board: Pace(0, now)}))
         self.tick(now)
 
     def want(self, want: Want, now: float) -> None:
@@ -143,9 +162,7 @@ class Distribution:
             ready = [p for p in self._publications if p.may_send(now)]
             if not ready or not self._send(min(ready, key=lambda p: p.sent)):
                 break
-        for publication in [p for p in self._publications if p.over]:
-            publication.outgoing.close()
-            self._publications.remove(publication)
+        self._drop([p for p in self._publications if p.over])
 
     def due(self, now: float) -> float | None:
         """When `tick` has something to do that no message brings about."""
@@ -164,12 +181,25 @@ class Distribution:
         found = self._find(version)
         if found is None:
             return
+        if self._apart():
+            for board, ranges in wants.items():
+                self._answer_one(version, board, ranges, found, now)
+            return
         coming = merge(*(p.todo for p in self._publications if p.version == version and p.board is None))
         wants = {board: left for board, ranges in wants.items() if (left := subtract(ranges, coming))}
         paces = {board: Pace(found[1].chunks - size(ranges), now) for board, ranges in wants.items()}
         if wants and (outgoing := self._opened(version, found)):
             board = next(iter(wants)) if len(wants) == 1 else None
             self._publications.append(Publication(version, outgoing, board, merge(*wants.values()), paces))
+
+    def _answer_one(
+        self, version: str, board: str, ranges: list[Range], found: tuple[Path, Manifest], now: float
+    ) -> None:
+        sending = [p for p in self._publications if p.board == board]
+        left = subtract(ranges, merge(*(p.todo for p in sending if p.version == version)))
+        if left and (outgoing := self._opened(version, found)):
+            paces = {board: Pace(found[1].chunks - size(left), now)}
+            self._publications.append(Publication(version, outgoing, board, left, paces))
 
     def _opened(self, version: str, found: tuple[Path, Manifest]) -> Outgoing | None:
         try:
@@ -192,13 +222,16 @@ class Distribution:
             return True
         publication.sent += 1
         publication.unacknowledged.add(token)
-        total = self.published_bytes.get(publication.version, 0) + len(payload)
-        self.published_bytes[publication.version] = total
+        key = publication.version.rpartition(".")[0] if self._apart() else publication.version
+        self.published_bytes[key] = self.published_bytes.get(key, 0) + len(payload)
         return True
 
     def _give_up(self, which: Callable[[str], bool]) -> None:
-        for publication in [p for p in self._publications if which(p.version)]:
-            publication.outgoing.close()
-            self._publications.remove(publication)
+        self._drop([p for p in self._publications if which(p.version)])
         for version in [v for v in self._wants if which(v)]:
             del self._wants[version], self._answer_seconds[version]
+
+    def _drop(self, publications: list[Publication]) -> None:
+        for publication in publications:
+            publication.outgoing.close()
+            self._publications.remove(publication)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from coordinator import aggregate
+from coordinator import aggregate, applying
 from coordinator import events as ev
 from coordinator.store import Row, StoreError
 from edged.link import OutboxFullError
@@ -32,6 +32,7 @@ class Execution:
         self._pending: deque[ev.Effect] = deque()
         self._rows: list[Row] = []
         self._merged_orders: list[str] = []
+        self._applied: list[ev.Apply] = []
         self.problem = ""
         """Why the store does not take what is to be saved; empty when it does."""
         self._retry_seconds = 0.0
@@ -86,8 +87,10 @@ class Execution:
                 self._send(effect)
             case ev.Distribute():
                 server.distribution.begin(effect.version, effect.boards, now)
+            case ev.Deliver() | ev.Apply():
+                self._alone(effect, now)
             case ev.Collect():
-                server.collection.collect(effect, self._model(), now)
+                server.collection.collect(effect, self._model(effect.model), now)
             case ev.Discard():
                 server.collection.discard(effect.order, now)
             case ev.Fold():
@@ -101,6 +104,13 @@ class Execution:
             case ev.Note():
                 server.note(effect)
         return True
+
+    def _alone(self, effect: ev.Deliver | ev.Apply, now: float) -> None:
+        """What is of one board: the model it gets, the update it gave."""
+        if isinstance(effect, ev.Deliver):
+            self._server.distribution.deliver(effect.version, effect.board, now)
+        else:
+            applying.apply(self._server, effect, self._applied.append)
 
     def _record(self, effect: ev.Record) -> None:
         self._rows.append(Row(str(effect.row["run"]), effect.table, effect.row))
@@ -127,6 +137,12 @@ class Execution:
             for order in self._merged_orders:
                 self._server.store.checkpoints.update(order).unlink(missing_ok=True)
             self._merged_orders.clear()
+            self._server.runs.prune()
+        durable = [done for done in self._applied if applying.number(done.version) <= rounds.state.merges]
+        for done in durable:
+            self._server.store.checkpoints.update(done.order).unlink(missing_ok=True)
+            self._applied.remove(done)
+        if durable:
             self._server.runs.prune()
         return True
 
@@ -168,10 +184,10 @@ class Execution:
             self.problem = ""
             self._server.herald.change()
 
-    def _model(self) -> Path:
+    def _model(self, version: str) -> Path:
         rounds = self._server.rounds
         assert rounds is not None
-        return self._server.store.checkpoints.model(rounds.state.version)
+        return self._server.store.checkpoints.model(version or rounds.state.version)
 
     def _fold(self, effect: ev.Fold) -> None:
         server, checkpoints = self._server, self._server.store.checkpoints

@@ -11,9 +11,9 @@ from msgspec import Struct, structs
 from coordinator.controller import staleness
 from edged.controls import AsynchronousSettings, RunSettings
 from edged.messages import Part, Parts, Report
+from edged.orders import GRAINS
 
 REGIME = "asp"
-GRAINS = ("gradient", "model")
 SCALES = ("batch", "none")
 LARGEST_GRADIENT_BYTES = 8_000_000
 """A push per batch moves the whole model there and back: above this it is refused unless it is asked for."""

@@ -29,7 +29,7 @@ from coordinator.controller import Allocation, Weights
 from coordinator.fleet import Fleet, Wanted
 from coordinator.run import RunState
 from coordinator.silos import ALL, SYNCHRONOUS
-from edged.messages import Abort, Accepted, FleetState
+from edged.messages import Abort, Accepted, FleetState, Manifest, Train
 
 
 class Rounds:
@@ -119,6 +119,15 @@ class Rounds:
             and (not s.settings.boards or name in s.settings.boards)
             and silos.name_of(s.settings, self.fleet, name) == silo
         )
+
+    def manifest_of(self, version: str) -> Manifest | None:
+        """Of a version that boards may have now: the newest, or one that an open order is trained from."""
+        if version == self.state.version:
+            return self.state.manifest
+        for a in self.state.assignments.values():
+            if a.open and isinstance(a.message, Train) and a.message.model == version:
+                return a.message.manifest
+        return None
 
     def preview(self, weights: Weights) -> Allocation | None:
         """What the next shares would become under other weights; None before anybody had a share."""

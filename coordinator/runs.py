@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import structs
 
+from coordinator import asynchronous
 from coordinator import events as ev
 from coordinator.controller import NAMED_WEIGHTS
 from coordinator.controller.policies import find
@@ -23,6 +24,7 @@ from coordinator.store import Row, StoreError
 from edged import tasks
 from edged.controls import RunSettings, SiloSettings
 from edged.messages import Manifest
+from edged.topics import version_id
 from edged.transfers import TransferError, chunk_bytes_for
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 ACCOUNTS_SECONDS: Final = 3.0
-REGIMES: Final = ("pma", "ddp", "hfl-ddp")
+REGIMES: Final = ("pma", "ddp", "hfl-ddp", "asp")
 """Whose rounds the coordinator knows."""
 
 
@@ -149,9 +151,15 @@ class Runs:
         """Remove model files that nobody will want."""
         rounds = self._server.rounds
         if rounds is not None:
-            keep = self._server.config.store.keep_checkpoints
-            needed = {rounds.state.version, *self._server.evaluations.needed()}
-            self._server.store.checkpoints.prune(rounds.state.run, keep, needed)
+            keep, state = self._server.config.store.keep_checkpoints, rounds.state
+            needed = {state.version, *self._server.evaluations.needed()}
+            if state.pushes is None:
+                self._server.store.checkpoints.prune(state.run, keep, needed)
+            else:
+                # Every update makes a version: kept are those that boards work from, and ends of periods.
+                ends = [0, *state.pushes.marks][-keep:]
+                needed |= {version_id(state.run, number) for number in ends}
+                self._server.store.checkpoints.keep_only(state.run, needed | asynchronous.versions(state))
 
     def _checked(self, settings: RunSettings) -> RunSettings:
         """What can be judged before the task is loaded. Files are run only where the asker is trusted."""

@@ -82,7 +82,7 @@ class Server:
         self.runs = Runs(self)
         self.execution = Execution(self)
         self.lookout = Lookout(self, config.alerts)
-        self.distribution = Distribution(self._publish_chunk, self._present_model, self.note)
+        self.distribution = Distribution(self._publish_chunk, self._present_model, self.note, self._apart)
         self.collection = Collection(
             store.checkpoints,
             self.work,
@@ -247,9 +247,13 @@ class Server:
             self.feed(event)
 
     def _present_model(self, version: str) -> tuple[Path, Manifest] | None:
-        if self.rounds is None or self.rounds.state.version != version:
+        if self.rounds is None:
             return None
-        return self.store.checkpoints.model(version), self.rounds.state.manifest
+        manifest = self.rounds.manifest_of(version)
+        return None if manifest is None else (self.store.checkpoints.model(version), manifest)
+
+    def _apart(self) -> bool:
+        return self.rounds is not None and self.rounds.state.pushes is not None
 
     def _publish_chunk(self, board: str | None, version: str, number: int, payload: bytes) -> int:
         if board is None:

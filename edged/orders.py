@@ -7,6 +7,8 @@ from edged import dealing
 from edged.events import Inventory
 from edged.messages import Train
 
+GRAINS = ("gradient", "model")
+"""Of an order of regime asp: what its update is."""
 SYNCHRONOUS = ("ddp", "hfl-ddp")
 """Regimes whose orders name ranks."""
 OPTIMIZERS = ("sgd", "adam", "adamw")
@@ -53,6 +55,8 @@ def fault(order: Train, can: Inventory) -> str:
         return f"its pieces hold {dealt} samples, the order says {order.samples}"
     if any(piece.stop > order.pool_samples for piece in order.pieces):
         return f"a piece lies outside the pool's {order.pool_samples} samples"
+    if order.regime == "asp" and order.grain not in GRAINS:
+        return f"grain {order.grain!r} is unknown; there are: {_listed(GRAINS)}"
     if order.optimizer not in OPTIMIZERS:
         return f"optimizer {order.optimizer!r} is unknown; there are: {_listed(OPTIMIZERS)}"
     if order.optimizer_state not in OPTIMIZER_STATES:

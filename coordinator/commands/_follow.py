@@ -118,7 +118,7 @@ class Follower:
             _show.json_line({"event": "round", **row})
             return
         longest = f" ({row['longest']})" if row["longest"] else ""
-        lost = row["ordered"] - row["accepted"]
+        lost = row["returned"]
         attempts = max((silo["attempts"] for silo in (row.get("silos") or {}).values()), default=1)
         _show.line(
             f"round {row['round']}/{of}{_show.beyond(row['round'], of)}: "

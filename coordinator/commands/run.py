@@ -1,18 +1,15 @@
 """`edged-coordinator run`: submits a run to the live coordinator and follows it, or serves it itself."""
 
-import logging
-import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from msgspec import ValidationError, structs
 
-from coordinator.cleaning import Lines
-from coordinator.client import Client, NobodyAnswersError, NoBrokerError, who
+from coordinator.client import NobodyAnswersError
 from coordinator.commands import _show, exits
-from coordinator.commands._follow import Fetch, Follower
+from coordinator.commands._foreground import in_the_foreground
+from coordinator.commands._submission import follow, submitted
 from coordinator.commands._surroundings import (
     BrokerOption,
     ConfigOption,
@@ -25,16 +22,13 @@ from coordinator.commands._surroundings import (
     told,
 )
 from coordinator.commands.exits import CommandError
-from coordinator.config import Config
+from coordinator.controller import staleness as staleness_rules
 from coordinator.wording import dotted
-from edged.controls import GetRounds, GetStatus, RunSettings, Start
+from edged.controls import RunSettings
 
 if TYPE_CHECKING:
     from coordinator.controller import Weights
-    from coordinator.server import Server
 
-ACCOUNT_SECONDS = 3.0
-MEASURE_SECONDS = 60.0
 OPTIONS = {
     "learning_rate": "lr",
     "deadline_floor_seconds": "deadline-floor",
@@ -44,6 +38,8 @@ OPTIONS = {
 }
 """Of settings that are called otherwise on the command line."""
 LEARNING, FLEET, PLACE = "Learning set-up", "Boards and deadlines", "Where"
+RULES = staleness_rules.names()
+ASYNCHRONOUS = "Asynchronous updates (--regime asp)"
 
 
 def _option(name: str, help: str, panel: str | None = None, **more: Any) -> Any:
@@ -58,7 +54,9 @@ def run(
     pool: Annotated[str, _option("--pool", "Name of the data that the boards share.")],
     budget: Annotated[int, _option("--budget", "Samples a round, over all boards.", min=1)],
     rounds: Annotated[int, _option("--rounds", "So many times the budget ends the run.", min=1)],
-    policy: Annotated[str, _option("--policy", "Who gives the shares.", show=True)] = "adaptive",
+    policy: Annotated[
+        str | None, _option("--policy", "Who gives the shares; else adaptive, in asp omnilearn.")
+    ] = None,
     option: Annotated[list[str] | None, _option("--option", "KEY=VALUE of the policy; repeatable.")] = None,
     w_e: Annotated[float | None, _option("--w-e", "Weight of energy, 0 to 1; else 0.")] = None,
     w_t: Annotated[float | None, _option("--w-t", "Weight of time; else 1 - w_e.")] = None,
@@ -76,6 +74,35 @@ def run(
     task_option: Annotated[
         list[str] | None, _option("--task-option", "KEY=VALUE of the task; repeatable.", LEARNING)
     ] = None,
+    grain: Annotated[
+        str | None, _option("--grain", "gradient (one batch an order; default) or model.", ASYNCHRONOUS)
+    ] = None,
+    staleness: Annotated[
+        str | None,
+        _option(
+            "--staleness",
+            f"A rule: {', '.join(RULES)}; else none, for models polynomial.",
+            ASYNCHRONOUS,
+        ),
+    ] = None,
+    staleness_option: Annotated[
+        list[str] | None, _option("--staleness-option", "KEY=VALUE of the rule; repeatable.", ASYNCHRONOUS)
+    ] = None,
+    bound: Annotated[
+        int | None, _option("--bound", "Drop updates more versions old.", ASYNCHRONOUS, min=0)
+    ] = None,
+    update_scale: Annotated[
+        str | None, _option("--update-scale", "batch (b / mean b) or none.", ASYNCHRONOUS)
+    ] = None,
+    alpha: Annotated[
+        float | None, _option("--alpha", "Of model: its mixing; else 0.6.", ASYNCHRONOUS)
+    ] = None,
+    server_momentum: Annotated[
+        float | None, _option("--server-momentum", "Of gradient: the coordinator's.", ASYNCHRONOUS)
+    ] = None,
+    allow_large: Annotated[
+        bool, _option("--allow-large", "Gradients of models above 8 MB, too.", ASYNCHRONOUS)
+    ] = False,
     boards: Annotated[str | None, _option("--boards", "Only these, comma-separated.", FLEET)] = None,
     min_boards: Annotated[int, _option("--min-boards", "Begin with so many.", FLEET, min=1, show=True)] = 1,
     strict_boards: Annotated[bool, _option("--strict-boards", "Refuse if one cannot.", FLEET)] = False,
@@ -103,8 +130,21 @@ def run(
     With --json each line is a document: rounds as they end, then how the run ended.
 
     Example: edged-coordinator run --task digits --pool digits --budget 720 --rounds 12 --w-e 0.25
+
+    Asynchronous: edged-coordinator run --task digits --pool digits --budget 720 --rounds 12 --regime asp
     """
+    policy = policy or ("omnilearn" if regime == "asp" else "adaptive")
     weights = _weights(policy, w_e, w_t)
+    asynchronous = {
+        "grain": grain,
+        "staleness": staleness,
+        "staleness_options": pairs(staleness_option or (), "--staleness-option") or None,
+        "bound": bound,
+        "scale": update_scale,
+        "alpha": alpha,
+        "momentum": server_momentum,
+        "allow_large": allow_large or None,
+    }
     wanted = checked(
         task=task,
         pool=pool,
@@ -132,6 +172,7 @@ def run(
         deadline_limit_seconds=deadline_limit,
         evaluate=evaluate,
         name=name,
+        asynchronous=_given(asynchronous, regime),
     )
     found = settings(config, broker, fleet)
     if store is not None:
@@ -166,6 +207,22 @@ def _weights(policy: str, w_e: float | None, w_t: float | None) -> "Weights":
         raise CommandError(str(error), exits.USAGE) from None
 
 
+def _given(options: dict[str, Any], regime: str) -> dict[str, Any] | None:
+    """Those that were given, None for another regime. Raises CommandError for any with another regime."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if regime == "asp":
+        return given
+    if given:
+        called = {
+            "staleness_options": "staleness-option",
+            "scale": "update-scale",
+            "momentum": "server-momentum",
+        }
+        names = ", ".join(f"--{called.get(name, name).replace('_', '-')}" for name in given)
+        raise CommandError(f"{names}: only with --regime asp, not with {regime}", exits.USAGE)
+    return None
+
+
 def checked(**values: Any) -> RunSettings:
     """Settings of plain values. Raises CommandError naming the option."""
     import msgspec
@@ -176,124 +233,3 @@ def checked(**values: Any) -> RunSettings:
         where, _, what = dotted(str(error)).partition(": ")
         field = where.partition("[")[0].partition(".")[0]
         raise CommandError(f"--{OPTIONS.get(field, field).replace('_', '-')}: {what}", exits.USAGE) from None
-
-
-def submitted(client: Client, wanted: RunSettings, as_json: bool) -> Follower:
-    """Hand the run to the live coordinator. Raises NobodyAnswersError, NotDoneError."""
-    reply = client.demand(Start(wanted))
-    name = str(reply.data["run"])
-    if as_json:
-        _show.json_line({"event": "submitted", "run": name, "text": reply.text})
-    else:
-        _show.line(reply.text)
-    target = wanted.budget * wanted.rounds
-    fetch: Fetch = lambda last: client.demand(GetRounds(name, last, brief=True)).data  # noqa: E731
-    return Follower(name, target, fetch, as_json, wanted.evaluate)
-
-
-def follow(client: Client, follower: Follower, detach: bool) -> None:
-    """Until the run is over. Ctrl-C ends the following alone."""
-    if detach:
-        return
-    try:
-        while not follower.done:
-            told = client.wait(1.0)
-            follower.presence(f"the broker at {client.place}", client.connected)
-            if told and client.connected and client.fleet is not None:
-                _see(follower, client)
-    except KeyboardInterrupt:
-        typer.echo(err=True)
-        _show.progress(f"{follower.farewell()}")
-        raise typer.Exit(exits.INTERRUPTED) from None
-    _measured(follower, client)
-    _ended(follower)
-
-
-def _measured(follower: Follower, client: Client) -> None:
-    """The last round is measured after the run is over: wait for its figures, a bounded time."""
-    until = time.monotonic() + MEASURE_SECONDS
-    told = False
-    while not follower.measured() and time.monotonic() < until:
-        if not client.demand(GetStatus()).data["evaluations_open"] and not follower.measured():
-            return
-        if not told:
-            _show.progress(f"waiting for the last held-out figures, {MEASURE_SECONDS:g} s at most")
-            told = True
-        client.wait(0.5)
-
-
-def _see(follower: Follower, client: Client) -> None:
-    assert client.fleet is not None
-    try:
-        follower.see(client.fleet)
-    except (NobodyAnswersError, NoBrokerError) as error:
-        # The run goes on without us, and the coordinator tells its state again when it is back.
-        _show.progress(f"{error}; still following")
-
-
-def in_the_foreground(context: typer.Context, config: Config, wanted: RunSettings, as_json: bool) -> None:
-    """Be the coordinator until the run is over. Ctrl-C leaves it in the store, where it can go on."""
-    from coordinator import service, views
-    from coordinator.runs import RunError
-    from coordinator.store import StoreError
-
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Lines("%(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    world, follower = outside(context), cast("Follower | None", None)
-    try:
-        with service.opened(config, trusted=True, make_link=world.make_link, tools=world.tools) as server:
-            if server.runs.active:
-                present = server.rounds.state.run if server.rounds else ""
-                raise CommandError(
-                    f"run {present} stands unfinished in {config.store_folder()}: `edged-coordinator serve` "
-                    "goes on with it, and `edged-coordinator stop` then ends it; or take another --store",
-                    exits.REFUSED,
-                )
-
-            def step(name: str) -> None:
-                nonlocal follower
-                if follower is None:
-                    follower = Follower(
-                        name,
-                        wanted.budget * wanted.rounds,
-                        lambda last: views.newest(server.store.history, name, last),
-                        as_json,
-                        wanted.evaluate,
-                    )
-                follower.see(server.fleet_state())
-
-            service.follow_run(server, wanted, who(), step)
-            if server.deposed:
-                raise CommandError(f"{server.deposed}: this one ends, the run stays in the store")
-            assert follower is not None
-            _close_accounts(server, follower.run)
-            follower.see(server.fleet_state())
-            _ended(follower)
-    except (StoreError, service.LiveCoordinatorError) as error:
-        raise CommandError(str(error), exits.FAILED) from None
-    except RunError as error:
-        raise CommandError(str(error), exits.REFUSED) from None
-    except KeyboardInterrupt:
-        run = f"run {follower.run}" if follower else "the run"
-        typer.echo(err=True)
-        _show.progress(f"{run} stays in the store; `edged-coordinator serve` goes on with it")
-        raise typer.Exit(exits.INTERRUPTED) from None
-
-
-def _close_accounts(server: "Server", run: str) -> None:
-    """Boards tell the whole of their last order only once it is over: hear that before the link is closed."""
-    history, until = server.store.history, server.now + ACCOUNT_SECONDS
-    while server.now < until:
-        orders = sum(len(row["shares"]) for row in history.rows("round", run))
-        if len(history.rows("closed", run)) >= orders:
-            return
-        server.step(0.1)
-
-
-def _ended(follower: Follower) -> None:
-    if not follower.complete and not follower.accepted and follower.run in follower.reason:
-        raise CommandError(follower.reason)
-    follower.end()
-    if not follower.complete:
-        raise typer.Exit(exits.FAILED)
