@@ -18,7 +18,10 @@ from msgspec import Struct
 from coordinator.checkpoints import Checkpoints
 from coordinator.history import FILE, History
 from coordinator.schema import TABLES, SchemaError, migrate
+from coordinator.telemetry.lines import SET_AFTER_SECONDS, is_set
 from edged.controls import RunSettings
+
+NEWEST = " UNION ALL ".join(f"SELECT at FROM {table}" for table in ("starts", "runs", "states"))
 
 
 class StoreError(RuntimeError):
@@ -67,19 +70,29 @@ class Store:
         except (sqlite3.Error, SchemaError) as error:
             os.close(self._lock)
             raise _explained(self.path, error) from None
+        self._newest: float = self._connection.execute(f"SELECT max(at) FROM ({NEWEST})").fetchone()[0] or 0.0
         self.history = History(self._connection)
+
+    def _stamp(self) -> float:
+        """Now; by a clock that was not set since the machine started, the last date that was known here: a
+        board without a battery begins in 1970, which nothing is to be dated with or sorted by."""
+        now = self._clock()
+        if not is_set(now):
+            now = max(self._newest, SET_AFTER_SECONDS)
+        self._newest = max(self._newest, now)
+        return now
 
     def raise_term(self, boot: str, host: str, above: int = 0) -> int:
         """A term higher than each before and than `above`; every order of this start carries it."""
         with self._transaction() as connection:
             newest = connection.execute("SELECT max(term) FROM starts").fetchone()[0] or 0
             term = max(int(newest), above) + 1
-            connection.execute("INSERT INTO starts VALUES (?, ?, ?, ?)", (term, boot, host, self._clock()))
+            connection.execute("INSERT INTO starts VALUES (?, ?, ?, ?)", (term, boot, host, self._stamp()))
         return term
 
     def add_run(self, run: str, settings: RunSettings, task_hash: str, task_source: str = "") -> None:
         """A new run; `task_source` is the task's file. Raises StoreError for a name that is taken."""
-        values = (run, self._clock(), task_hash, task_source, msgspec.json.encode(settings).decode())
+        values = (run, self._stamp(), task_hash, task_source, msgspec.json.encode(settings).decode())
         with self._transaction() as connection:
             if connection.execute("SELECT 1 FROM runs WHERE run = ?", (run,)).fetchone():
                 raise StoreError(f"run {run} is in the store already; give another --name")
@@ -92,7 +105,7 @@ class Store:
         with self._transaction() as connection:
             connection.execute(
                 "UPDATE runs SET ended = ?, reason = ?, complete = ? WHERE run = ?",
-                (self._clock(), reason, int(complete), run),
+                (self._stamp(), reason, int(complete), run),
             )
 
     def save(
@@ -102,7 +115,7 @@ class Store:
 
         Raises StoreError; the same call may be made again later, nothing of it has been kept.
         """
-        now = self._clock()
+        now = self._stamp()
         with self._transaction() as connection:
             for row in rows:
                 _insert(connection, row, now)

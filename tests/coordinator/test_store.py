@@ -13,14 +13,16 @@ import pytest
 from coordinator.history import FILE, History
 from coordinator.schema import MIGRATIONS, TABLES, version
 from coordinator.store import Count, Row, Store, StoreError
+from coordinator.telemetry.lines import SET_AFTER_SECONDS as EARLIEST
 from edged.controls import RunSettings
 
+NOW = 1_800_000_000.0
 SETTINGS = RunSettings(task="digits", pool="digits", budget=100, rounds=3)
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store(tmp_path, clock=lambda: 7.0)
+    store = Store(tmp_path, clock=lambda: NOW)
     yield store
     store.close()
 
@@ -40,6 +42,23 @@ def test_a_lost_store_goes_above_the_term_that_the_broker_remembers(store: Store
     assert store.raise_term("boot", "host", above=41) == 42
 
 
+def test_nothing_is_dated_by_a_clock_that_was_not_set(tmp_path: Path) -> None:
+    """A board without a battery begins in 1970: what it keeps stands behind what was kept before, and the
+    date is right as soon as the clock is."""
+    walls = iter((20.0, 30.0, NOW, 40.0, NOW - 5.0))
+    store = Store(tmp_path, clock=lambda: next(walls))
+    for run in ("first", "second", "third"):
+        store.add_run(run, SETTINGS, "h")
+    assert [run["at"] for run in store.history.runs()] == [NOW, EARLIEST, EARLIEST]
+    store.close()
+    store = Store(tmp_path, clock=lambda: next(walls))
+    for run in ("fourth", "fifth"):
+        store.add_run(run, SETTINGS, "h")
+    assert {run["run"]: run["at"] for run in store.history.runs()}["fourth"] == NOW
+    assert {run["run"]: run["at"] for run in store.history.runs()}["fifth"] == NOW - 5.0
+    store.close()
+
+
 def test_rows_and_state_come_back(store: Store) -> None:
     store.add_run("r1", SETTINGS, "h", "t.py")
     rows = [round_row(1, makespan_seconds=2.5)]
@@ -48,7 +67,7 @@ def test_rows_and_state_come_back(store: Store) -> None:
     store.save(rows, [Count("pi4", "duplicate_reports", 2, "twice")], ("r1", b'{"round":1}'))
     history = store.history
     assert history.state("r1") == b'{"round":1}'
-    assert history.rows("round", "r1") == [{"round": 1, "makespan_seconds": 2.5, "at": 7.0}]
+    assert history.rows("round", "r1") == [{"round": 1, "makespan_seconds": 2.5, "at": NOW}]
     assert [row["board"] for row in history.board_rounds("r1")] == ["a", "b"]
     assert len(history.rows("control", "r1")) == 2
     assert history.counters() == {"pi4": {"duplicate_reports": (2, "twice")}}
@@ -138,7 +157,7 @@ def test_every_table_of_rows_is_made(store: Store) -> None:
     for name in TABLES:
         values = {"round": 1, "board": "b", "order": "r1.1.b.1"}
         store.save([Row("r1", name, values)])
-        assert store.history.rows(name, "r1") == [{**values, "at": 7.0}]
+        assert store.history.rows(name, "r1") == [{**values, "at": NOW}]
 
 
 def test_another_process_reads_while_it_is_written_and_after(store: Store) -> None:
