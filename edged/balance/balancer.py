@@ -6,6 +6,7 @@ It hooks into a model and an optimizer and leaves the loop as it is; which sizes
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -55,7 +56,7 @@ class Balancer:
         self._adjuster: Adjuster | None = None
         self._place: tuple[Deal, int] | None = None
         self._size = 0
-        self._gradients = False
+        self._gradients = self._warned = False
         self._batches = self._changes = self._exchanges = 0
         self._unmeasured, self._measured = SETTLE, 0
         self._seconds, self._samples = 0.0, 0
@@ -64,7 +65,7 @@ class Balancer:
             self._pair(sampler)
         parameters: list[Any] = [one for one in model.parameters() if one.requires_grad]
         self._hooks: list[Any] = [
-            model.register_forward_pre_hook(self._forward),
+            model.register_forward_pre_hook(self._forward, with_kwargs=True),
             optimizer.register_step_post_hook(self._stepped),
             *(one.register_hook(self._weigh) for one in parameters),
         ]
@@ -114,7 +115,7 @@ class Balancer:
         self._sampler = sampler
         self._adjuster = Adjuster(rule, Plan(terms, sampler.speeds).sizes(0))
 
-    def _forward(self, module: torch.nn.Module, _arguments: object) -> None:
+    def _forward(self, module: torch.nn.Module, given: tuple[object, ...], named: dict[str, object]) -> None:
         import torch
 
         if not module.training or not torch.is_grad_enabled():
@@ -132,7 +133,21 @@ class Balancer:
             self._place = deal, step
             self._batches += 1
         self._size = deal.plan.sizes(step)[self._ranks.rank]
+        self._compare([*given, *named.values()])
         self.weight = deal.plan.weight(step, self._ranks.rank)
+
+    def _compare(self, inputs: Sequence[object]) -> None:
+        """Weights go by the batch that is taken to be in hand; a loop may do what nobody thought of."""
+        import torch
+
+        rows = next((len(one) for one in inputs if isinstance(one, torch.Tensor) and one.dim()), self._size)
+        if rows != self._size and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the model is given {rows} rows of a batch of {self._size} samples: gradients are weighted "
+                f"by the batch, which is right where rows are no samples, wrong where batches are skipped",
+                stacklevel=2,
+            )
 
     def _weigh(self, gradient: torch.Tensor) -> torch.Tensor | None:
         """One parameter's, before it is added to those of earlier batches and handed to DDP: so each of

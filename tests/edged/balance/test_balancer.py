@@ -1,5 +1,6 @@
 """A balanced loop of one process: what it hooks into, what it counts, what it is told of joules."""
 
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -97,9 +98,20 @@ def test_two_samplers_at_work_have_to_be_told_apart() -> None:
 def test_a_forward_pass_outside_an_epoch_is_left_alone() -> None:
     desk = Desk()
     with desk.balance() as balancer:
-        desk.model(DATA[0][0])
+        desk.model(DATA[0][0])  # nothing is dealt yet
         assert balancer.weight == 1.0
         assert list(desk.steps(2)) == [0, 1]
+
+
+def test_a_loop_that_splits_batches_is_warned_once() -> None:
+    desk = Desk()
+    with desk.balance(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for (x,) in desk.loader:
+            torch.autograd.backward(desk.model(input=x[:3]).mean())
+    assert [str(one.message)[:57] for one in caught] == [
+        "the model is given 3 rows of a batch of 8 samples: gradie"
+    ]
 
 
 def test_batch_norm_alone_is_as_ever() -> None:
