@@ -51,11 +51,12 @@ class Checkpoints:
             self.velocity(version).unlink(missing_ok=True)
         return gone
 
-    def keep_only(self, run: str, needed: Collection[str]) -> None:
-        """Remove all versions but these."""
+    def keep_only(self, run: str, needed: Collection[str], newest: int) -> None:
+        """Remove all versions but these, and all momentum before that of the newest one."""
         for version in self.versions(run):
             if version not in needed:
                 self.model(version).unlink(missing_ok=True)
+            if int(version.rpartition(".")[2]) < newest:
                 self.velocity(version).unlink(missing_ok=True)
 
     def drop_updates(self, run: str, keep_orders: Collection[str] = ()) -> None:

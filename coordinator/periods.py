@@ -13,9 +13,10 @@ from coordinator import events as ev
 from coordinator.assignments import Assignment
 from coordinator.controller import Allocation, Reading
 from coordinator.controller.memories import observe
-from coordinator.pushes import Pushes, Tally
+from coordinator.pushes import Pushes, Tally, coarse
 from coordinator.run import RunState
 from coordinator.silos import ALL
+from edged.messages import Pushed, Train
 
 if TYPE_CHECKING:
     from coordinator.rounds import Rounds
@@ -170,7 +171,7 @@ def board_row(state: RunState, board: str) -> Row:
         "dropped": tally.dropped,
         "lost": tally.lost,
         "returned": tally.returned,
-        "staleness": _ages(tally),
+        "staleness": coarse(tally.staleness),
         "batch": state.silos[ALL].control.shares.get(board),
         "clock": p.pusher(board).clock,
         "closed": tally.closed,
@@ -186,10 +187,6 @@ def _joules(tally: Tally) -> tuple[float | None, str]:
     if len(tally.joules) > 1:
         return None, f"of different basis: {', '.join(sorted(tally.joules))}"
     return next(iter(tally.joules.values()), None), ""
-
-
-def _ages(tally: Tally) -> dict[str, int]:
-    return {str(age): n for age, n in sorted(tally.staleness.items())}
 
 
 def period_row(state: RunState, now: float) -> Row:
@@ -235,7 +232,20 @@ def period_row(state: RunState, now: float) -> Row:
         "batches": dict(state.silos[ALL].control.shares),
         "updates": {board: tally.updates for board, tally in tallies.items()},
         "dropped": {board: tally.dropped for board, tally in tallies.items() if tally.dropped},
-        "staleness": {board: _ages(tally) for board, tally in worked.items()},
+        "staleness": {board: coarse(tally.staleness) for board, tally in worked.items()},
+    }
+
+
+def pushed(state: RunState) -> dict[str, Pushed]:
+    """Updates and staleness by board over the run, as everybody may know them."""
+    behind = {
+        a.board: state.merges - int(a.message.model.rpartition(".")[2])
+        for a in state.assignments.values()
+        if a.open and isinstance(a.message, Train)
+    }
+    return {
+        name: Pushed(one.updates, one.samples, one.dropped, coarse(one.staleness), behind.get(name))
+        for name, one in sorted((state.pushes.boards if state.pushes else {}).items())
     }
 
 

@@ -4,8 +4,6 @@ A push is an order, its report and its update. Here are values and sums; what fo
 `asynchronous`, rows and the turn of a period in `periods`.
 """
 
-from typing import Any
-
 from msgspec import Struct, structs
 
 from coordinator.controller import staleness
@@ -15,6 +13,7 @@ from edged.orders import GRAINS
 
 REGIME = "asp"
 SCALES = ("batch", "none")
+MOST_AGES = 48
 LARGEST_GRADIENT_BYTES = 8_000_000
 """A push per batch moves the whole model there and back: above this it is refused unless it is asked for."""
 
@@ -222,14 +221,11 @@ def _sum(one: Part, other: Part) -> Part:
     return Part(one.seconds + other.seconds, joules)
 
 
-def said(boards: dict[str, Pusher]) -> dict[str, Any]:
-    """Updates and the distribution of staleness by board, as plain data for people and messages."""
-    return {
-        name: {
-            "updates": one.updates,
-            "samples": one.samples,
-            "dropped": one.dropped,
-            "staleness": {str(age): n for age, n in sorted(one.staleness.items())},
-        }
-        for name, one in sorted(boards.items())
-    }
+def coarse(staleness: dict[int, int], most: int = MOST_AGES) -> dict[str, int]:
+    """The distribution by age; where there are more ages than `most`, neighbours together by their least."""
+    width = max(1, -(-(max(staleness, default=0) + 1) // most)) if len(staleness) > most else 1
+    found: dict[int, int] = {}
+    for age, n in sorted(staleness.items()):
+        least = age // width * width
+        found[least] = found.get(least, 0) + n
+    return {str(age): n for age, n in found.items()}

@@ -88,7 +88,8 @@ class Rounds:
 
     def fleet_state(self, now: float) -> FleetState:
         """What everybody may know."""
-        return records.fleet_state(self.state, self.state.boot, self.host, now)
+        told = records.fleet_state(self.state, self.state.boot, self.host, now)
+        return told if self.state.pushes is None else structs.replace(told, pushes=periods.pushed(self.state))
 
     def lack(self, board: str, now: float) -> str:
         """Why the board takes no part; empty when it can."""

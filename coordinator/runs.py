@@ -159,7 +159,8 @@ class Runs:
                 # Every update makes a version: kept are those that boards work from, and ends of periods.
                 ends = [0, *state.pushes.marks][-keep:]
                 needed |= {version_id(state.run, number) for number in ends}
-                self._server.store.checkpoints.keep_only(state.run, needed | asynchronous.versions(state))
+                needed |= asynchronous.versions(state)
+                self._server.store.checkpoints.keep_only(state.run, needed, state.merges)
 
     def _checked(self, settings: RunSettings) -> RunSettings:
         """What can be judged before the task is loaded. Files are run only where the asker is trusted."""

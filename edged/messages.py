@@ -255,6 +255,18 @@ class Waiting(Struct, frozen=True):
     until_seconds: float | None = None
 
 
+class Pushed(Struct, frozen=True):
+    """A board's asynchronous updates in this run: applied ones and their samples, those dropped as too old,
+    how many of which staleness (in versions; of very many values neighbours are one, named by its least), and
+    how far behind the newest version its open order is."""
+
+    updates: Count = 0
+    samples: Count = 0
+    dropped: Count = 0
+    staleness: dict[str, Count] = {}
+    behind: Count | None = None
+
+
 class FleetState(Struct, frozen=True):
     """fleet/state, retained, with the coordinator's own will on it. `conn` numbers the connection whose
     birth, will or farewell this is; 0 is said in between."""
@@ -277,3 +289,4 @@ class FleetState(Struct, frozen=True):
     last: dict[str, Any] = {}
     joules_basis: tuple[Text, ...] = ()
     conn: Count = 0
+    pushes: dict[Id, Pushed] = {}

@@ -163,7 +163,7 @@ class Lab:
 def accepted_places(lab: Lab, run: str) -> list[tuple[int, int]]:
     """(epoch, place) of every accepted sample, from the stored orders."""
     pieces: list[Piece] = []
-    for row in lab.rows("board_round", run):
+    for row in lab.rows("board_round", run) + lab.rows("push", run):
         if row["status"] == "accepted":
             pieces += [Piece(*piece) for piece in row["pieces"]]
     return [(piece.epoch, place) for piece in pieces for place in range(piece.start, piece.stop)]
