@@ -92,7 +92,7 @@ def provision(machine: Machine, board: str, *, again: bool, host: str) -> Iterat
 
 def uninstall(machine: Machine, purge: bool) -> Iterator[str]:
     """Service, broker settings; with `purge` runs and passwords too. Boards and mosquitto itself stay."""
-    units.remove(machine, NAME)
+    yield from units.remove(machine, NAME)
     shared = machine.exists(units.UNIT)
     if machine.remove(DROP_IN) and machine.live:
         machine.run("systemctl", "restart", "mosquitto.service")

@@ -81,7 +81,7 @@ def uninstall(machine: Machine, purge: bool) -> Iterator[str]:
     """Take the service and, where no coordinator uses them, the releases away; with `purge` settings, data,
     accounts too.
     """
-    units.remove(machine, units.NAME)
+    yield from units.remove(machine, units.NAME)
     if machine.remove(sensors.RULE) and machine.live:
         machine.run("udevadm", "control", "--reload")
         sensors.close_counters(machine)

@@ -13,13 +13,13 @@ from typing import Any
 
 from edged.config import CREDENTIAL, SAMPLE, ConfigError, check, parse
 from edged.install.machine import InstallError, Machine
+from edged.install.units import PASSWORD
 
 FOLDER = "/etc/edged"
 FILE = f"{FOLDER}/edged.toml"
 WRITTEN = "/opt/edged/edged.toml.sha256"
 """The hash of what was written last: a file that still has it was edited by nobody."""
 SECRET = f"{FOLDER}/credentials/{CREDENTIAL}"
-CREDENTIAL_DROP_IN = "/etc/systemd/system/edged.service.d/20-password.conf"
 
 
 def put(machine: Machine, tables: Mapping[str, Mapping[str, Any]]) -> str:
@@ -79,7 +79,7 @@ def put_password(machine: Machine, password: str) -> None:
     machine.folder(f"{FOLDER}/credentials", 0o700)
     machine.write(SECRET, password + "\n", 0o600, secret=True)
     machine.write(
-        CREDENTIAL_DROP_IN,
+        PASSWORD,
         "# The broker's password: root's file, which this service alone is given.\n"
         f"[Service]\nLoadCredential={CREDENTIAL}:{SECRET}\n",
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from msgspec import Struct
 
 from edged.install.machine import InstallError, Machine
 from edged.install.releases import CURRENT
+from probes import names
 
 SOURCE = f"{CURRENT}/share/edged/systemd"
 UNITS = "/etc/systemd/system"
@@ -17,6 +19,9 @@ NAME = "edged"
 UNIT = f"{UNITS}/{NAME}.service"
 DROP_INS = f"{UNIT}.d"
 POOLS = f"{DROP_INS}/40-pools.conf"
+PASSWORD = f"{DROP_INS}/20-password.conf"
+OURS = {Path(POOLS).name, Path(PASSWORD).name, *(f"30-{name}.conf" for name in names())}
+"""Drop-ins that `edged install` writes: of pools, of the password, of each probe that needs one."""
 _LIMITS = tuple(
     "AmbientCapabilities BindReadOnlyPaths CapabilityBoundingSet DeviceAllow DevicePolicy Group "
     "LoadCredential LockPersonality NoNewPrivileges Private Protect RestrictAddressFamilies "
@@ -137,13 +142,20 @@ def as_the_service(machine: Machine) -> tuple[str, ...]:
     return ("systemd-run", "--quiet", "--wait", "--pipe", "--collect", *options, *folders)
 
 
-def remove(machine: Machine, name: str) -> None:
-    """Stop it and take unit, drop-ins and its start at boot away."""
+def remove(machine: Machine, name: str) -> Iterator[str]:
+    """Stop it and take unit, own drop-ins and its start at boot away; tells which drop-ins are somebody's."""
     if machine.exists(f"{UNITS}/{name}.service"):
         now = ("--now",) if machine.live else ()
         machine.run("systemctl", "disable", *now, f"{name}.service")
     machine.remove(f"{UNITS}/{name}.service")
-    machine.remove(f"{UNITS}/{name}.service.d")
+    folder = f"{UNITS}/{name}.service.d"
+    for drop_in in machine.names(folder):
+        if drop_in in OURS:
+            machine.remove(f"{folder}/{drop_in}")
+        else:
+            yield f"{folder}/{drop_in} stays: edged did not write it"
+    if not machine.names(folder):
+        machine.remove(folder)
     machine.remove(f"{ACCOUNTS}/{name}.conf")
     if machine.exists(ACCOUNTS) and not machine.names(ACCOUNTS):
         machine.remove(ACCOUNTS)

@@ -183,6 +183,17 @@ def test_taking_it_away_leaves_settings_and_purging_nothing(image: Image, tmp_pa
     assert image.files() == before
 
 
+@pytest.mark.parametrize("purge", [False, True])
+def test_what_somebody_added_to_the_unit_stays_and_is_told(image: Image, tmp_path: Path, purge: bool) -> None:
+    installed(image, tmp_path, tables=TABLES, password="secret")
+    folder = image.root / "etc/systemd/system/edged.service.d"
+    (folder / "30-powercap.conf").write_text("[Service]\nSupplementaryGroups=edged-energy\n")
+    (folder / "30-mine.conf").write_text("[Service]\nNice=5\n")
+    said = list(board.uninstall(image.machine(), purge=purge))
+    assert [path.name for path in folder.iterdir()] == ["30-mine.conf"]
+    assert any("30-mine.conf stays" in line for line in said)
+
+
 def test_a_coordinator_on_the_same_machine_keeps_the_release(image: Image, tmp_path: Path) -> None:
     installed(image, tmp_path)
     (image.root / "etc/systemd/system/edged-coordinator.service").touch()
