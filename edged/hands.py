@@ -18,7 +18,7 @@ from edged.board import Board
 from edged.books import Books, Metering
 from edged.cargo import Cargo
 from edged.child import Child
-from edged.coach import Coach, Plan
+from edged.coach import Coach, Plan, Shelves
 from edged.events import Act, Effect, Phase
 from edged.idle import Idle
 from edged.messages import Manifest, Report, Train
@@ -26,7 +26,7 @@ from edged.state import Step
 from edged.stock import Stock
 from edged.transfers import TransferError
 from edged.voice import Voice
-from edged.waiting import Waiting
+from edged.waiting import EMULATED_SECONDS, WAITING_SECONDS, Waiting
 from probes.emulated import Activity
 from probes.meter import Live
 
@@ -61,7 +61,7 @@ class Hands:
         self._voice = voice
         self._address = voice.birth.address
         self._meter = meter
-        self._waiting = Waiting(meter)
+        self._waiting = Waiting(meter, EMULATED_SECONDS if plan.emulate else WAITING_SECONDS)
         self._books = Books(meter, self._waiting)
         self._idle = Idle(meter)
         self._cargo = cargo
@@ -143,6 +143,10 @@ class Hands:
         self._manifest = manifest
         self._cargo.offer(order, manifest)
         return True
+
+    def move(self, shelves: Shelves) -> None:
+        """Pools and tasks are elsewhere now."""
+        self._coach.move(shelves)
 
     def stocked(self, stock: Stock) -> None:
         """What can be trained is known."""

@@ -1,4 +1,4 @@
-"""What the board draws while it only waits, out of stretches of at least 10 s: the split rule needs it.
+"""What the board draws while it only waits, out of long enough stretches: the split rule needs it.
 
 A stretch that the meter cannot use is let go; what was known stays (ARCHITECTURE 7).
 """
@@ -12,6 +12,8 @@ from msgspec import Struct
 from probes._energy import Energy, Mark, MarkError
 
 WAITING_SECONDS = 10.0
+EMULATED_SECONDS = 2.0
+"""An emulated meter has no noise to average away."""
 
 
 class Windows(Protocol):
@@ -32,8 +34,9 @@ class Watts(Struct, frozen=True):
 class Waiting:
     """The newest stretch holds. `known` is also True where no sensor can ever tell."""
 
-    def __init__(self, meter: Windows) -> None:
+    def __init__(self, meter: Windows, seconds: float = WAITING_SECONDS) -> None:
         self._meter = meter
+        self._seconds = seconds
         self._start: Mark | None = None
         self.watts: Watts | None = None
         self.known = False
@@ -44,7 +47,7 @@ class Waiting:
             self._start = None
         elif self._start is None:
             self._start = self._meter.mark()
-        elif at_seconds - self._start.monotonic_seconds >= WAITING_SECONDS:
+        elif at_seconds - self._start.monotonic_seconds >= self._seconds:
             start, self._start = self._start, self._meter.mark()
             self._take(start, self._start)
 

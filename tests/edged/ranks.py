@@ -74,17 +74,19 @@ class Ranks:
 
     def __init__(self, count: int) -> None:
         self.processes = [Process(NAMES[i]) for i in range(count)]
+        self.spare = Process("spare")  # it takes seconds to begin: one that ends has its successor ready
         self.group, self.formed = "", 0
         self.readiness: list[Readiness] = []
         self.boards: tuple[str, ...] = ()
 
     def end(self) -> None:
-        for process in self.processes:
+        for process in [*self.processes, self.spare]:
             process.end()
 
     def replace(self, index: int) -> None:
         self.processes[index].end()
-        self.processes[index] = Process(NAMES[index])
+        self.processes[index], self.spare = self.spare, Process("spare")
+        self.processes[index].board = NAMES[index]
 
     def orders(
         self,
