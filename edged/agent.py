@@ -18,7 +18,7 @@ from msgspec import Struct
 from edged import events, link, messages, work
 from edged.board import Board, Cue
 from edged.child import Died, Said
-from edged.coach import Plan
+from edged.coach import Plan, Shelves
 from edged.hands import Hands, UpdateReady
 from edged.messages import MessageError, decode
 from edged.notify import Notify
@@ -153,6 +153,7 @@ class Agent:
             Died: self._child_died,
             UpdateReady: self._update_ready,
             Stock: self._stocked,
+            Shelves: self._hands.move,
         }
 
     def _up(self, event: link.Up) -> None:

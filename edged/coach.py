@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from edged import work
 from edged.cargo import Cargo
@@ -32,6 +33,13 @@ class Plan(Struct, frozen=True):
     threads: int | None = None
     emulate: bool = False
     seconds_per_sample: float | None = None
+
+
+class Shelves(Struct, frozen=True):
+    """Where pools and tasks are from now on: paths by name, and folders. Put on the agent's queue."""
+
+    pools: dict[str, str]
+    folders: tuple[str, ...]
 
 
 class Coach:
@@ -65,9 +73,16 @@ class Coach:
         """True while an order is held back so that the board can be seen to wait."""
         return self._held is not None
 
+    def move(self, shelves: Shelves) -> None:
+        """Orders from now on are trained on what lies there."""
+        self._plan = replace(self._plan, pools=shelves.pools, folders=shelves.folders)
+
     def train(self, order: Train) -> None:
         """Give the order to the child. The first one of a group waits until the watts of waiting are known:
         its joules could not be told otherwise."""
+        if order.pool not in self._plan.pools:
+            self._failed(order.order, f"pool {order.pool} is not in this board's settings any more")
+            return
         job = work.Job(
             board=self._plan.board,
             order=order,

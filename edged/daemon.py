@@ -19,7 +19,7 @@ from edged.agent import Agent, Stop
 from edged.boards import BoardError
 from edged.cargo import Cargo
 from edged.child import Child
-from edged.coach import Plan
+from edged.coach import Plan, Shelves
 from edged.config import EXIT_CONFIG, Settings, password_file
 from edged.emulation import emulation_of, estimate_of_this_board
 from edged.hands import Hands
@@ -29,6 +29,7 @@ from edged.messages import EnergyChannel
 from edged.notify import Notify
 from edged.paho_link import PahoLink
 from edged.plugs import hearing
+from edged.reload import Start, again
 from edged.runtime import Runtime
 from edged.stock import take_stock
 from edged.topics import Topics
@@ -46,8 +47,9 @@ MOST_CHANNELS = 64
 
 
 def main(text: str) -> int:
-    """Serve with the settings in this JSON. 0 after a clean end, 78 for settings that cannot be used here."""
-    settings = msgspec.json.decode(text, type=Settings)
+    """Serve with the settings of a Start in JSON. 0 after a clean end, 78 for what cannot be used here."""
+    start = msgspec.json.decode(text, type=Start)
+    settings = start.settings
     level = settings.log.level.upper()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines())
@@ -61,7 +63,7 @@ def main(text: str) -> int:
     if runtime.reason:
         log.warning("models and updates lie in %s: %s", runtime.folder, runtime.reason)
     try:
-        return serve(settings, runtime)
+        return serve(start, runtime)
     except BoardError as error:
         log.error("emulate.board: %s", error)
         return EXIT_CONFIG
@@ -69,12 +71,13 @@ def main(text: str) -> int:
         runtime.close()
 
 
-def serve(settings: Settings, runtime: Runtime) -> int:
+def serve(start: Start, runtime: Runtime) -> int:
     """Build the parts, run the loop, end them. Raises BoardError."""
+    settings = start.settings
     queue: SimpleQueue[object] = SimpleQueue()
     activity = Activity()
     plan, energy = plan_of(settings), dict(settings.energy.probes)
-    heed_signals(plan, queue)
+    heed_signals(start, queue)
     me = identity.identify()
     voice = Voice(Topics(plan.fleet), plan.board, me)
     if settings.emulate.board:
@@ -113,15 +116,20 @@ def serve(settings: Settings, runtime: Runtime) -> int:
     return 0
 
 
-def heed_signals(plan: Plan, queue: SimpleQueue[object]) -> None:
+def heed_signals(start: Start, queue: SimpleQueue[object]) -> None:
     """Have signals put on the queue what they ask for. Early: a search for sensors takes seconds, and an end
     that is asked for meanwhile comes first out of the queue."""
+    now = start
 
     def stop(number: int, frame: FrameType | None) -> None:
         queue.put(Stop(signal.Signals(number).name))
 
     def look_again(number: int, frame: FrameType | None) -> None:
-        log.info("looking again at pools and task files; other settings take a restart")
+        nonlocal now
+        log.info("looking again at settings, pools and task files")
+        now = again(now)
+        plan = plan_of(now.settings)
+        queue.put(Shelves(plan.pools, plan.folders))
         take_stock(plan.pools, plan.folders, queue)
 
     signal.signal(signal.SIGTERM, stop)

@@ -51,6 +51,7 @@ def run(
 
     from edged import entry
     from edged.config import EXIT_CONFIG, ConfigError, broker_of, load, pool_of
+    from edged.reload import Source, Start
     from edged.vetting import vet
 
     flags: dict[str, dict[str, Any]] = {
@@ -74,8 +75,8 @@ def run(
     except ConfigError as error:
         typer.echo(f"edged run: {error}", err=True)
         raise typer.Exit(EXIT_CONFIG) from None
-    text = msgspec.json.encode(settings).decode()
     if as_json:
-        typer.echo(text)
+        typer.echo(msgspec.json.encode(settings).decode())
         return
-    entry.hand_over("edged.daemon", text)
+    source = Source(str(config.resolve()) if config is not None else "", given)
+    entry.hand_over("edged.daemon", msgspec.json.encode(Start(settings, source)).decode())

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from edged import messages as m
+from edged.coach import Shelves
 from edged.events import Phase
 from edged.link import Down, LinkConfig, OutboxFullError, Up
 from edged.memory_link import MemoryLink
@@ -100,6 +101,16 @@ def test_a_board_that_started_before_its_network_tells_its_address_once_it_has_o
         desk.link.events.put(Down("the network is gone"))
         desk.link.events.put(Up(connection, address))
         coordinator.until(lambda address=address: coordinator.births[-1].address == address, address)  # type: ignore[misc]
+
+
+def test_a_pool_that_was_taken_away_fails_its_order_by_name(desk: Desk) -> None:
+    """The order was on its way when the settings were read again."""
+    coordinator = desk.stocked().coordinator
+    desk.link.events.put(Shelves({"other": "builtin"}, ()))
+    order = desk.ordered()
+    coordinator.until_phase("waiting", order.order)
+    assert coordinator.states[-1].abandoned == order.order
+    assert coordinator.states[-1].reason == "pool digits is not in this board's settings any more"
 
 
 def test_a_second_board_with_this_id_is_named_and_no_order_taken(desk: Desk) -> None:

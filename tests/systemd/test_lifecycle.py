@@ -94,13 +94,19 @@ def test_a_killed_agent_comes_back(board: Tree) -> None:
     )
 
 
-def test_reload_looks_again_at_pools_and_tasks(board: Tree) -> None:
+def test_reload_takes_pools_and_tasks_over_and_names_what_takes_a_restart(board: Tree) -> None:
     before = board.main()
+    board.do("cp /etc/edged/edged.toml /root/kept")
+    board.do("""sed -i 's/^#port = 1883/port = 9/' /etc/edged/edged.toml""")
+    board.do("""printf '[data.more]\npath = "builtin"\n' >> /etc/edged/edged.toml""")
     board.do("systemctl reload edged")
-    board.wait(
-        lambda: "looking again" in board.do("journalctl -u edged -n 5 -o cat --no-pager"), "the journal"
-    )
-    assert board.main() == before
+    try:
+        said = "journalctl -u edged -n 5 -o cat --no-pager"
+        board.wait(lambda: "take a restart: broker.port" in board.do(said), "the journal")
+        assert "settings read again: data.more" in board.do(said)
+        assert board.main() == before
+    finally:
+        board.do("cp /root/kept /etc/edged/edged.toml")
 
 
 def test_a_stop_is_clean(board: Tree) -> None:
