@@ -95,7 +95,7 @@ class Balancer:
     def report(self) -> Report:
         """As of the last exchange. Not collective: one rank may print it alone. Raises RuntimeError before
         the first batch."""
-        if self._sampler is None or self._place is None:
+        if self._sampler is None or not self._batches:
             raise RuntimeError("there is nothing to report yet: no batch was trained")
         terms, ranks = self._sampler.terms, []
         for rank, size in enumerate(Plan(terms, self._sampler.speeds).sizes(0)):
@@ -124,11 +124,13 @@ class Balancer:
             self._pair(newest)
         deal = None if self._sampler is None else self._sampler.deal
         step = None if deal is None else deal.reach()
-        if deal is None or step is None:
-            self.weight = 1.0  # no batch of an epoch is in hand: what plain DDP does is right
-            return
         if self._place != (deal, step):
             self._book()
+        if deal is None or step is None:
+            # No batch of an epoch is in hand: what plain DDP does is right, and nothing is measured.
+            self._place, self.weight = None, 1.0
+            return
+        if self._place != (deal, step):
             self._watch.forward()
             self._place = deal, step
             self._batches += 1
@@ -152,16 +154,17 @@ class Balancer:
     def _weigh(self, gradient: torch.Tensor) -> torch.Tensor | None:
         """One parameter's, before it is added to those of earlier batches and handed to DDP: so each of
         several accumulated batches has its own weight."""
-        self._gradients = True
-        self._watch.gradient()
+        if self._place is not None:
+            self._gradients = True
+            self._watch.gradient()
         return None if self.weight == 1.0 else gradient * self.weight
 
     def _stepped(self, _optimizer: object, _arguments: object, _keywords: object) -> None:
         """All ranks have just waited for each other: an exchange costs the least now."""
         self._book()
         due = self._rule.every if self._exchanges else min(FIRST, self._rule.every)
-        if self._measured >= due:
-            self._exchange()
+        if self._measured >= due and self._place is not None:
+            self._exchange(*self._place)
 
     def _book(self) -> None:
         """The batch in hand is done, if it had gradients."""
@@ -175,11 +178,9 @@ class Balancer:
         self._samples += self._size
         self._measured += 1
 
-    def _exchange(self) -> None:
-        assert self._place is not None
+    def _exchange(self, deal: Deal, step: int) -> None:
         assert self._sampler is not None
         assert self._adjuster is not None
-        deal, step = self._place
         energy = None if self._joules is None else self._joules.read()
         said = self._ranks.gather(Said(self._batches, self._seconds, self._samples, deal.dealt, energy))
         _check(said)

@@ -6,6 +6,7 @@ A DataLoader with workers draws ahead of the loop, so the two are not the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple
 
 from edged.balance.plan import Plan
@@ -35,11 +36,11 @@ class Deal(Iterator[list[int]]):
         self._rank, self._begin, self._fetching = rank, begin, fetching
         self._beginning: Beginning | None = None
         self._lead: int | None = None  # fetches ahead of the loop, by what the first forward pass finds
-        self._fetches = 0
+        self._fetches = self._thread = 0
 
     def __next__(self) -> list[int]:
         if self._beginning is None:
-            self._beginning = self._begin(self)
+            self._beginning, self._thread = self._begin(self), get_ident()
         # Counted past the end, too: a DataLoader with workers asks once for every batch that it hands out.
         step = self._beginning.first + self._fetches
         self._fetches += 1
@@ -65,7 +66,15 @@ class Deal(Iterator[list[int]]):
         return self._begun.first + self._fetches > self.plan.terms.steps
 
     def reach(self) -> int | None:
-        """A forward pass: the step whose batch is in the loop's hands, None after the last one."""
+        """A forward pass: the step whose batch is in the loop's hands, None after the last one.
+
+        Raises RuntimeError where another thread draws: it might draw while ranks agree on other sizes.
+        """
+        if self._thread != get_ident():
+            raise RuntimeError(
+                "the DataLoader is drawn from in another thread than the model is trained in: use its own "
+                "workers (num_workers) to fetch ahead"
+            )
         if self._lead is None:
             self._lead = max(0, self._fetches - 1)
         first = self._begun.first

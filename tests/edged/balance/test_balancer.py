@@ -95,12 +95,16 @@ def test_two_samplers_at_work_have_to_be_told_apart() -> None:
         next(desk.steps(1))
 
 
-def test_a_forward_pass_outside_an_epoch_is_left_alone() -> None:
+def test_training_outside_an_epoch_is_left_alone() -> None:
     desk = Desk()
     with desk.balance() as balancer:
-        desk.model(DATA[0][0])  # nothing is dealt yet
-        assert balancer.weight == 1.0
-        assert list(desk.steps(2)) == [0, 1]
+        for _ in range(2):
+            for _ in range(9):
+                torch.autograd.backward(desk.model(DATA[0][0]).mean())
+                desk.optimizer.step()
+                assert balancer.weight == 1.0
+            assert list(desk.steps(20)) == list(range(10))
+        assert balancer.report().batches == 20
 
 
 def test_a_loop_that_splits_batches_is_warned_once() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from itertools import chain
+from threading import Thread
 from typing import Any, cast
 
 import pytest
@@ -102,6 +103,16 @@ def test_the_batch_in_hand_is_told_from_those_fetched_ahead(ahead: int) -> None:
         reached += [deal.reach(), deal.reach()]  # a loop may go twice through a batch
     assert reached == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert deal.dealt == 5
+
+
+def test_a_loader_drawn_from_in_another_thread_is_refused() -> None:
+    sampler = BalancedSampler(DATA, 5)
+    deal = iter(sampler)
+    thread = Thread(target=lambda: next(deal))
+    thread.start()
+    thread.join()
+    with pytest.raises(RuntimeError, match="in another thread than the model is trained in"):
+        deal.reach()
 
 
 def test_ranks_at_different_batches_are_told_so() -> None:
