@@ -56,6 +56,8 @@ class Board:
         self.done_seconds: float | None = None
         self.report: Report | None = None
         self.lossy = self.mute = False
+        self.tensor = "w"
+        """Another name makes its updates those of another model."""
         self.lost: set[tuple[str, int]] = set()
         self.said_seconds = self.fetched_seconds = 0.0
         self.folder = Path(tempfile.mkdtemp(dir=hall.folder))
@@ -200,4 +202,6 @@ class Board:
         self.publish("report", encode(self.report))
 
     def update(self, tensors: dict[str, Any]) -> dict[str, Any]:
+        if self.order is not None and self.order.grain == "gradient":
+            return {f"gradient/{self.tensor}": np.full_like(tensors["w"], -self.step_size), "n": tensors["n"]}
         return {"w": tensors["w"] + np.float32(self.step_size), "n": tensors["n"] + 1}

@@ -27,7 +27,8 @@ class Air:
         self.notes: list[Note] = []
         self.fault: Exception | None = None
         self._numbers = itertools.count(1)
-        self.distribution = Distribution(self.publish, self.files.get, self.notes.append)
+        self.apart = False
+        self.distribution = Distribution(self.publish, self.files.get, self.notes.append, lambda: self.apart)
         for version in ("r.0", "r.1"):
             path = folder / version
             path.write_bytes(bytes(i % 251 for i in range(CHUNKS * CHUNK - 7)))
@@ -228,3 +229,30 @@ def test_it_says_when_time_alone_brings_something_about(air: Air) -> None:
     assert air.distribution.due(air.now) == air.now + 2.0
     air.tick(2.0)
     assert air.distribution.due(air.now) is None
+
+
+def test_a_version_for_one_board_goes_to_it_alone_and_gives_up_what_it_had_before(air: Air) -> None:
+    air.apart = True
+    air.distribution.deliver("r.0", "a", air.now)
+    air.distribution.deliver("r.0", "b", air.now)
+    air.distribution.deliver("r.1", "a", air.now)
+    for held in range(0, CHUNKS + 1, 16):
+        for board in "ab":
+            air.heard(board, held)
+        while air.tokens:
+            air.distribution.settled(air.tokens.popitem()[0], air.now)
+    assert air.numbers() == []
+    assert [number for to, version, number in air.sent if (to, version) == ("a", "r.0")] == list(range(8))
+    for board, version in (("a", "r.1"), ("b", "r.0")):
+        found = [number for to, sent, number in air.sent if (to, sent) == (board, version)]
+        assert found == list(range(CHUNKS))
+    assert set(air.distribution.published_bytes) == {"r"}
+
+
+def test_wants_of_several_boards_are_answered_to_each_alone(air: Air) -> None:
+    air.apart = True
+    air.want("a", (3, 5))
+    air.want("b", (4, 6))
+    air.tick(1.1)
+    assert air.numbers() == []
+    assert (air.numbers("a"), air.numbers("b")) == ([3, 4], [4, 5])
