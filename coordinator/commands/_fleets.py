@@ -14,6 +14,7 @@ from coordinator.simulator import fleetfile
 from coordinator.simulator.experiments import GRID, Line, Plan, closed_lines, plans
 from coordinator.simulator.fleetfile import FleetError, FleetFile, shipped
 
+REGIMES = ("pma", "ddp", "hfl-ddp", "asp")
 PARTS = ("compute", "wait", "communication")
 REFERENCES = ("equal", "time-only", "optimum")
 
@@ -56,8 +57,8 @@ def with_noise(fleet: FleetFile, noise: float | None) -> FleetFile:
 
 def with_regime(fleet: FleetFile, regime: str) -> FleetFile:
     """In another regime; one that is not simulated is a CommandError."""
-    if regime not in ("pma", "ddp", "hfl-ddp"):
-        raise CommandError(f"--regime {regime}: pma, ddp and hfl-ddp are simulated", exits.USAGE)
+    if regime not in REGIMES:
+        raise CommandError(f"--regime {regime}: {', '.join(REGIMES)} are simulated", exits.USAGE)
     if regime == "hfl-ddp" and not all(board.silo for board in fleet.board):
         names = ", ".join(board.id for board in fleet.board if not board.silo)
         raise CommandError(f"--regime hfl-ddp: the fleet file gives no silo for {names}", exits.USAGE)

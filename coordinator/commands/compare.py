@@ -101,6 +101,12 @@ def compare(
         found = _fleets.with_noise(found, noise)
         if regime is not None:
             found = _fleets.with_regime(found, regime)
+        if found.regime not in POLICIES:
+            raise CommandError(
+                f"{found.regime} is compared on OmniLearn's levels: compare hl1 hl2 hl4 hl8 --regime "
+                f"{found.regime}; simulate runs it on a fleet",
+                exits.USAGE,
+            )
         names = (policies or POLICIES[found.regime]).split(",")
         plans = _fleets.plans_of(
             [name.strip() for name in names if name.strip()], _fleets.weights(w_e), found.regime

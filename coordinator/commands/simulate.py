@@ -14,6 +14,7 @@ from coordinator.commands._surroundings import JsonOption, pairs, told
 from coordinator.commands.exits import CommandError
 from coordinator.simulator.experiments import Plan, closed_line, played, settings_of
 from coordinator.simulator.fleetfile import FleetFile, shipped
+from coordinator.simulator.staleness import Updates, updates
 from coordinator.simulator.tally import RoundFigures, tally
 from coordinator.simulator.world import World
 
@@ -31,7 +32,10 @@ def simulate(
     ] = None,
     *,
     policy: Annotated[
-        str | None, typer.Option("--policy", help="Else the file's, else adaptive.", show_default=False)
+        str | None,
+        typer.Option(
+            "--policy", help="Else the file's, else adaptive (in asp omnilearn).", show_default=False
+        ),
     ] = None,
     option: Annotated[
         list[str] | None,
@@ -46,7 +50,7 @@ def simulate(
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, show_default=False)] = None,
     regime: Annotated[
-        str | None, typer.Option("--regime", help="pma, ddp or hfl-ddp.", show_default=False)
+        str | None, typer.Option("--regime", help="pma, ddp, hfl-ddp or asp.", show_default=False)
     ] = None,
     noise: Annotated[
         float | None,
@@ -97,8 +101,10 @@ def simulate(
     )
     if regime is not None:
         found = _fleets.with_regime(found, regime)
+    if found.regime == "asp" and policy is None and found.policy == "adaptive":
+        policy = "omnilearn"
     if policy is not None:
-        found = structs.replace(found, policy_options={})
+        found = structs.replace(found, policy=policy, policy_options={})
     plan = _fleets.plan(found, pairs(option or (), "--option"))
     if steady_state:
         if train is not None:
@@ -140,8 +146,8 @@ def _training(
     from coordinator.simulator.training import Lesson, RealTraining
     from edged import tasks
 
-    if fleet.regime != "pma":
-        raise CommandError(f"--train trains pma, not {fleet.regime}", exits.USAGE)
+    if fleet.regime not in ("pma", "asp"):
+        raise CommandError(f"--train trains pma and asp, not {fleet.regime}", exits.USAGE)
     folders = (str(tasks.FOLDER),)
     if task.endswith(".py"):
         path = Path(task).resolve()
@@ -150,6 +156,8 @@ def _training(
     samples = lesson.samples
     fleet = structs.replace(fleet, pool_samples=samples, budget=min(fleet.budget, samples))
     defaults = lesson.defaults
+    if fleet.regime == "asp":  # gradients are applied without the task's own momentum
+        defaults = structs.replace(defaults, momentum=0.0)
     settings = structs.replace(
         settings,
         task=task,
@@ -170,6 +178,7 @@ def answer(fleet: FleetFile, plan: Plan, world: World, csv_file: Path | None, as
     line = closed_line(plan.label, world, settle)
     if csv_file is not None:
         _write(rounds, csv_file)
+    pushed = _pushed(fleet, world)
     if as_json:
         _show.json(
             {
@@ -179,6 +188,7 @@ def answer(fleet: FleetFile, plan: Plan, world: World, csv_file: Path | None, as
                 "settled": line,
                 "virtual_seconds": world.now,
                 "rounds": rounds,
+                **({"updates": pushed} if pushed is not None else {}),
             }
         )
         return
@@ -196,10 +206,20 @@ def answer(fleet: FleetFile, plan: Plan, world: World, csv_file: Path | None, as
         f"{_show.figure(line.joules, 4)} J a round ({_show.figure(line.wait_joules, 3)} waiting), wait share "
         f"{_show.percent(line.wait_share)}, CV {line.variation:.3f}, {line.reallocations} reallocations"
     )
+    if pushed is not None:
+        ages = ", ".join(f"{age}: {n}" for age, n in pushed.all_ages.items())
+        _show.line(f"updates by board {_show.shares(pushed.counts)}; by their age in versions {ages}")
     for note in world.notes[:SHOWN]:
         typer.echo(f"{note.board}: {note.text}")
     if csv_file is not None:
         _show.progress(f"written: {csv_file}")
+
+
+def _pushed(fleet: FleetFile, world: World) -> Updates | None:
+    """Of a run with asynchronous updates."""
+    if world.settings.regime != "asp":
+        return None
+    return updates(world.rows.get("push", ()), [board.id for board in fleet.board])
 
 
 def _cells(found: RoundFigures, trained: bool) -> list[str]:

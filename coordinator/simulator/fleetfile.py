@@ -32,7 +32,7 @@ class FleetFile(Struct, frozen=True, forbid_unknown_fields=True):
     batch: Natural = 32
     global_batch: Natural | None = None
     pool_samples: Natural | None = None
-    regime: Literal["pma", "ddp", "hfl-ddp"] = "pma"
+    regime: Literal["pma", "ddp", "hfl-ddp", "asp"] = "pma"
     policy: Text = "adaptive"
     policy_options: dict[str, Any] = {}
     w_e: Annotated[float, Meta(ge=0, le=1)] = 0.0
@@ -48,8 +48,9 @@ class FleetFile(Struct, frozen=True, forbid_unknown_fields=True):
         return self.pool_samples or self.budget
 
     def batch_of(self, regime: str) -> int:
-        """What a run in that regime calls its batch: local samples, or those of all ranks of a silo."""
-        if regime == "pma":
+        """What a run in that regime calls its batch: local samples (in asp of an order, on average), or those
+        of all ranks of a silo."""
+        if regime in ("pma", "asp"):
             return self.batch
         silos = len({board.silo for board in self.board}) if regime == "hfl-ddp" else 1
         return self.global_batch or max(1, min(self.budget, self.batch * len(self.board)) // silos)

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from coordinator import events as ev
 from coordinator.aggregate import fold
+from coordinator.application import descend, mix
 from coordinator.evaluate import Answer, Measure, Prepare, Question
 from coordinator.evaluator import Evaluator
 from coordinator.simulator.learning import Learnt
@@ -63,6 +64,7 @@ class RealTraining:
         self._child = Child(self._words)
         self._evaluator = Evaluator(self._answers.put)
         self._questions = 0
+        self._outdated: tuple[Path, ...] = ()
 
     def __enter__(self) -> "RealTraining":
         first = self._model("simulated.0")
@@ -112,7 +114,7 @@ class RealTraining:
 
     def train_together(self, orders: list[Train]) -> dict[str, Learnt]:
         """Synchronous steps have no real training here."""
-        raise TrainingError(f"{orders[0].regime} has no real training under virtual time, only pma")
+        raise TrainingError(f"{orders[0].regime} has no real training under virtual time, only pma and asp")
 
     def fold(self, fold_: ev.Fold) -> None:
         """Merge into the next version; the updates are of no use any more."""
@@ -122,8 +124,26 @@ class RealTraining:
             path.unlink()
 
     def apply(self, apply: ev.Apply) -> None:
-        """Updates one by one have no real training here."""
-        raise TrainingError(f"{apply.order}: asp has no real training under virtual time")
+        """Make the next version; the version before the last is asked for by nobody any more."""
+        base, update = self._model(apply.base), self._update(apply.order)
+        target, before = self._model(apply.version), self._velocity(apply.base)
+        if apply.grain == "model":
+            mix(base, update, target, CHUNK_BYTES, apply.rate)
+        else:
+            descend(
+                base,
+                update,
+                target,
+                CHUNK_BYTES,
+                apply.rate,
+                weight_decay=apply.weight_decay,
+                momentum=apply.momentum,
+                velocity=(before if before.exists() else None, self._velocity(apply.version)),
+            )
+        update.unlink()
+        for path in self._outdated:
+            path.unlink(missing_ok=True)
+        self._outdated = (base, before)
 
     def measure(self, version: str) -> dict[str, Any]:
         """Held-out figures, or the reason why there are none under `error`."""
@@ -150,6 +170,9 @@ class RealTraining:
 
     def _model(self, version: str) -> Path:
         return self._folder / f"{version}.safetensors"
+
+    def _velocity(self, version: str) -> Path:
+        return self._folder / f"velocity-{version}.safetensors"
 
     def _update(self, order: str) -> Path:
         return self._folder / f"update-{order}.safetensors"

@@ -68,6 +68,17 @@ def test_synchronous_policies_run_in_their_regime(desk: Desk, two: Path) -> None
     assert (done.status, "ema-batch is for ddp, not for pma" in done.complaint) == (exits.USAGE, True)
 
 
+def test_asynchronous_updates_are_counted_by_board_and_age(desk: Desk, two: Path) -> None:
+    arguments = ("simulate", two, "--regime", "asp", "--budget", "100")
+    found = desk.run(*arguments, "--policy", "equal", "--json").json
+    assert found["settings"]["policy"] == "equal"
+    assert found["updates"]["counts"] == {"fast": 40, "slow": 10}
+    assert found["updates"]["ages"]["slow"]["4"] > 5
+    output = desk.run(*arguments).output
+    assert "two: omnilearn, 2 boards" in output
+    assert "updates by board fast:2" in output
+
+
 def test_the_steady_state_is_a_line_against_its_references(desk: Desk, two: Path) -> None:
     (line,) = desk.run("simulate", two, "--steady-state", "--json").json["lines"]
     assert line["against"]["time-only"] == [pytest.approx(0.0, abs=1e-6)] * 2
@@ -80,7 +91,13 @@ def test_the_steady_state_is_a_line_against_its_references(desk: Desk, two: Path
         (("simulate",), exits.USAGE, "which fleet?"),
         (("simulate", "nowhere.toml"), exits.FAILED, "give a fleet file or one of hl1"),
         (("simulate", "hl4", "--w-e", "nan"), exits.USAGE, "--w-e"),
-        (("simulate", "hl4", "--regime", "asp"), exits.USAGE, "pma, ddp and hfl-ddp"),
+        (("simulate", "hl4", "--regime", "dreams"), exits.USAGE, "pma, ddp, hfl-ddp, asp"),
+        (("simulate", "hl4", "--regime", "asp", "--policy", "oort"), exits.USAGE, "oort is for pma"),
+        (
+            ("simulate", "hl4", "--regime", "ddp", "--policy", "equal", "--train", "digits"),
+            exits.USAGE,
+            "pma and asp",
+        ),
         (("simulate", "hl4", "--option", "dreams=1"), exits.USAGE, "no option dreams"),
         (("simulate", "hl4", "--steady-state", "--train", "digits"), exits.USAGE, "needs rounds"),
         (("simulate", "hl4", "--train", "no-such-task"), exits.FAILED, "no-such-task"),
