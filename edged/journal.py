@@ -11,6 +11,11 @@ _PRIORITIES = ((logging.ERROR, 3), (logging.WARNING, 4), (logging.INFO, 6))
 _DEBUG = 7
 
 
+def as_error(text: str, environment: Mapping[str, str] = os.environ) -> str:
+    """The last words of a command, as an error where stderr is the journal: `edged status` looks for it."""
+    return f"<3>{text}" if "JOURNAL_STREAM" in environment else text
+
+
 class Lines(logging.Formatter):
     """`<3>ERROR text` where stderr is the journal (systemd.exec, JOURNAL_STREAM), else `ERROR text`."""
 

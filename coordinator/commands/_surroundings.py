@@ -31,6 +31,7 @@ from coordinator.client import (
 from coordinator.commands import exits
 from coordinator.commands.exits import CommandError
 from coordinator.config import Broker, Config, ConfigError, load
+from edged.journal import as_error
 from edged.topics import VALID_ID
 
 PROGRAM = "edged-coordinator"
@@ -174,5 +175,5 @@ def _broker(configured: Broker, given: str) -> Broker:
 
 
 def _complain(text: str, status: int) -> int:
-    typer.echo(f"{PROGRAM}: {visible(text)}", err=True)
+    typer.echo(as_error(f"{PROGRAM}: {visible(text)}"), err=True)
     return status

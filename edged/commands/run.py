@@ -51,6 +51,7 @@ def run(
 
     from edged import entry
     from edged.config import EXIT_CONFIG, ConfigError, broker_of, load, pool_of
+    from edged.journal import as_error
     from edged.reload import Source, Start
     from edged.vetting import vet
 
@@ -73,7 +74,7 @@ def run(
         settings = load(config, given)
         vet(settings)
     except ConfigError as error:
-        typer.echo(f"edged run: {error}", err=True)
+        typer.echo(as_error(f"edged run: {error}"), err=True)
         raise typer.Exit(EXIT_CONFIG) from None
     if as_json:
         typer.echo(msgspec.json.encode(settings).decode())

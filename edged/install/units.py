@@ -122,9 +122,11 @@ def asked(machine: Machine, name: str) -> Service | None:
 
 
 def last_error(machine: Machine, name: str) -> tuple[str | None, str]:
-    """The last line of the journal at priority error, and why there is none where there is none."""
-    done = machine.ask("journalctl", "-q", "-u", name, "-p", "err", "-n", "1", "-o", "cat", "--no-pager")
-    lines = done.out.strip().splitlines()
+    """The last line of the journal at priority error, and why there is none where there is none. That it
+    failed to start, which the service manager says after the service's own words, is no reason.
+    """
+    done = machine.ask("journalctl", "-q", "-u", name, "-p", "err", "-n", "20", "-o", "cat", "--no-pager")
+    lines = [line for line in done.out.strip().splitlines() if not line.startswith("Failed to start ")]
     if lines:
         return lines[-1], ""
     if done.code or re.search("permission|No journal files", done.err):

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from edged.journal import Lines
+from edged.journal import Lines, as_error
 
 
 def record(level: int, text: str) -> logging.LogRecord:
@@ -27,6 +27,11 @@ def test_the_journal_hears_priorities(level: int, line: str) -> None:
 
 def test_every_line_of_an_entry_has_its_priority() -> None:
     assert Lines({"JOURNAL_STREAM": "8:123"}).format(record(logging.ERROR, "a\nb")) == "<3>ERROR a\n<3>b"
+
+
+def test_last_words_are_an_error_in_the_journal_alone() -> None:
+    assert as_error("no such key", {"JOURNAL_STREAM": "8:123"}) == "<3>no such key"
+    assert as_error("no such key", {}) == "no such key"
 
 
 def test_a_terminal_gets_plain_lines() -> None:

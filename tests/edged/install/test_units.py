@@ -31,7 +31,10 @@ def test_a_unit_that_is_not_there_is_none(image: Image) -> None:
 
 def test_a_service_whose_settings_cannot_be_used_says_line_and_key(image: Image) -> None:
     image.answers["systemctl show"] = SHOWN
-    image.answers["journalctl"] = "older\nedged run: /etc/edged/edged.toml: broker.prot: unknown key\n"
+    image.answers["journalctl"] = (
+        "older\nedged run: /etc/edged/edged.toml: broker.prot: unknown key\n"
+        "Failed to start edged.service - edged: trains this board's share.\n"
+    )
     with pytest.raises(InstallError, match=r"cannot be used: edged run: .*broker\.prot") as found:
         list(units.start(image.running(), "edged"))
     assert found.value.status == 78
