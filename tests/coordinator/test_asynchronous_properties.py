@@ -53,12 +53,12 @@ def happen(run: Pushers, what: str, board: str) -> None:
         "work": lambda: work(run, board),
         "lose mail": lambda: run.post(lose=True),
         "report": lambda: run.report(board),
-        "report again": lambda: (run.report(board), run.report(board)),
+        "report again": lambda: again(run, board),
         "late report": lambda: late(run, board),
         "upload": run.upload,
         "bad upload": lambda: run.upload(error="its hash is another one"),
         "apply": run.apply,
-        "twice applied": lambda: (run.apply(), run.feed(ev.Applied(run.state.version, MODEL))),
+        "twice applied": lambda: twice(run),
         "restart board": lambda: run.restart_board(board),
         "kill coordinator": run.kill_coordinator,
         "lost link": lambda: run.feed(ev.Born(birth(board, boot, "lost"))),
@@ -77,6 +77,16 @@ def work(run: Pushers, board: str) -> None:
     if run.state.merges % 2:
         run.apply()
     run.upload()
+
+
+def again(run: Pushers, board: str) -> None:
+    run.report(board)
+    run.report(board)
+
+
+def twice(run: Pushers) -> None:
+    run.apply()
+    run.feed(ev.Applied(run.state.version, MODEL))
 
 
 def late(run: Pushers, board: str) -> None:

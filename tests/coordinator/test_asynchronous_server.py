@@ -32,7 +32,7 @@ def pushes(hall: Hall) -> list[dict[str, Any]]:
 def moved(hall: Hall) -> float:
     """How far the stored updates must have moved each number, by the rates that were recorded."""
     steps = {board.name: board.step_size for board in hall.boards}
-    return sum(0.1 * row["scale"] * row["factor"] * steps[row["board"]] for row in pushes(hall))
+    return sum(float(0.1 * row["scale"] * row["factor"] * steps[row["board"]]) for row in pushes(hall))
 
 
 def check(hall: Hall, samples: int) -> None:
