@@ -36,7 +36,8 @@ _LAUNCHER = """\
 here={folder}
 same='import sys; sys.exit(sys.version_info[:2] != ({major}, {minor}))'
 "$here/bin/python" -I -S -c "$same" 2>/dev/null || {{
-    echo "${{JOURNAL_STREAM:+<3>}}{program} needs Python {major}.{minor}, which this system no longer has. Install it anew:" >&2
+    why="{program} needs Python {major}.{minor}, which this system no longer has. Install it anew:"
+    echo "${{JOURNAL_STREAM:+<3>}}$why" >&2
     echo "  pipx install --force edged && sudo \\"\\$(command -v edged)\\" install" >&2
     exit 78
 }}
