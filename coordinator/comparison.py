@@ -1,7 +1,8 @@
 """Recorded runs side by side: makespan, joules by part, wait share, held-out accuracy, reallocations. Pure.
 
-Runs that were not given the same work are refused (ARCHITECTURE 5a). Joules of unlike bases are never added,
-and a figure that lacks a reading is None with the reason in `notes`, never 0.
+Runs that were not given the same work are refused (ARCHITECTURE 5a); those of unlike regimes are matched on
+samples. Joules of unlike bases are never added, and a figure that lacks a reading is None with the reason in
+`notes`, never 0.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from coordinator.updates import Updates, of_periods
 from edged.messages import PARTS
 
 Row = dict[str, Any]
@@ -30,6 +32,9 @@ MATCHED: Final = (
     "silos",
 )
 """Settings that must be equal, or the comparison would be of other things than of policies."""
+OF_A_REGIME: Final = ("budget", "rounds", "batch")
+"""Of these, each regime has its own meaning (a period's samples, a rank's batch or all ranks'): runs of
+unlike regimes are matched on accepted samples alone."""
 BEHIND_PACE_LIMIT: Final = 0.01
 """Share of emulated steps behind their pace above which a run's timing is invalid (ARCHITECTURE 10)."""
 
@@ -76,6 +81,7 @@ class Figures(Struct, frozen=True):
     samples: int
     makespan_median_seconds: float | None
     makespan_total_seconds: float | None
+    wall_seconds: float
     seconds: dict[str, float]
     joules: dict[str, float | None]
     joules_total: float | None
@@ -87,6 +93,9 @@ class Figures(Struct, frozen=True):
     behind_pace_share: float | None
     timing_valid: bool
     notes: tuple[str, ...] = ()
+    regime: str = "pma"
+    updates: Updates | None = None
+    """Counts and ages of asynchronous updates."""
 
 
 class Comparison(Struct, frozen=True):
@@ -108,7 +117,8 @@ def compare(runs: Sequence[Recorded], unmatched: bool = False) -> Comparison:
 
 def differences(runs: Sequence[Recorded]) -> Iterable[str]:
     """In words: each setting that differs, and unlike numbers of accepted samples."""
-    for key in MATCHED:
+    alike = len({run.settings.get("regime", "pma") for run in runs}) == 1
+    for key in MATCHED if alike else [key for key in MATCHED if key not in OF_A_REGIME]:
         yield from _difference(key, [(run.name, run.settings.get(key)) for run in runs])
     yield from _difference("source of the task", [(run.name, run.run.get("task_hash")) for run in runs])
     yield from _difference("accepted samples", [(run.name, run.accepted) for run in runs])
@@ -134,6 +144,7 @@ def figures(run: Recorded) -> Figures:
         samples=run.accepted,
         makespan_median_seconds=median(makespans) if makespans else None,
         makespan_total_seconds=sum(makespans) if makespans else None,
+        wall_seconds=sum(row["wall_seconds"] for row in run.rounds),
         seconds=seconds,
         joules=joules,
         joules_total=sum(known) if len(known) == len(PARTS) else None,
@@ -142,12 +153,14 @@ def figures(run: Recorded) -> Figures:
         accuracy=last.get("accuracy"),
         loss=last.get("loss"),
         reallocations=sum(
-            after["shares"] != before["shares"]
+            after.get("batches", after["shares"]) != before.get("batches", before["shares"])
             for before, after in zip(run.rounds, run.rounds[1:], strict=False)
         ),
         behind_pace_share=behind,
         timing_valid=behind is None or behind <= BEHIND_PACE_LIMIT,
         notes=(*notes, *_other_notes(run)),
+        regime=run.settings.get("regime", "pma"),
+        updates=of_periods(run.rounds),
     )
 
 

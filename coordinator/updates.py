@@ -79,6 +79,23 @@ def updates(pushes: Iterable[Mapping[str, Any]], boards: Iterable[str]) -> Updat
         ages.setdefault(row["board"], Counter())[row["staleness"]] += 1
     if not ages:
         raise ValueError("no update was accepted")
+    return _sorted(counts, ages, dropped)
+
+
+def of_periods(periods: Iterable[Mapping[str, Any]]) -> Updates | None:
+    """From the rows of table `round`; None where no asynchronous updates stand in them."""
+    counts: Counter[str] = Counter()
+    ages: dict[str, Counter[int]] = {}
+    dropped = 0
+    for row in periods:
+        counts.update(row.get("updates", {}))
+        dropped += sum(row.get("dropped", {}).values())
+        for board, found in row.get("staleness", {}).items():
+            ages.setdefault(board, Counter()).update({int(age): n for age, n in found.items()})
+    return _sorted(counts, ages, dropped) if ages else None
+
+
+def _sorted(counts: Counter[str], ages: Mapping[str, Counter[int]], dropped: int) -> Updates:
     return Updates(
         dict(sorted(counts.items())),
         {board: dict(sorted(found.items())) for board, found in sorted(ages.items())},

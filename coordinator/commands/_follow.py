@@ -6,7 +6,7 @@ Where the state comes from (a coordinator over the broker, or one in this proces
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from coordinator.commands import _show
+from coordinator.commands import _show, _updates
 from coordinator.commands.rounds import joules_by_basis, shares
 from edged.messages import FleetState
 
@@ -116,6 +116,14 @@ class Follower:
         self._round, self.accepted = row["round"], row["accepted_in_all"]
         if self._json:
             _show.json_line({"event": "round", **row})
+            return
+        if "updates" in row:
+            cells = _updates.period_cells(row, "", joules_by_basis(row))
+            _show.line(
+                f"period {row['round']}/{of}: {cells[1]}, compute {cells[2]}, updates {cells[4]}, "
+                f"staleness {cells[5]}"
+                + (f", {row['returned']:,} samples lost and dealt again" if row["returned"] else "")
+            )
             return
         longest = f" ({row['longest']})" if row["longest"] else ""
         lost = row["returned"]

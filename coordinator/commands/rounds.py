@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from coordinator.commands import _recorded, _show
+from coordinator.commands import _recorded, _show, _updates
 from coordinator.commands._surroundings import (
     BrokerOption,
     ConfigOption,
@@ -96,6 +96,9 @@ def show(data: Mapping[str, Any]) -> None:
         _show.line(f"run {data['run']} has no round that is over")
         return
     held_out = {row["round"]: row for row in data["evaluations"]}
+    if "updates" in data["rounds"][-1]:
+        _periods(data, held_out)
+        return
     _show.table(
         f"run {data['run']}",
         ["round", "makespan", "in all", "compute joules", "w_e", "accuracy", "shares", "reason"],
@@ -120,6 +123,29 @@ def again(row: Row) -> list[str]:
             found.append(f"{who} {count}; failed before: {'; '.join(silo['failures'])}")
         found += [f"{who} without {board}: {why}" for board, why in silo["left_out"].items()]
     return found
+
+
+def _periods(data: Mapping[str, Any], held_out: Mapping[int, Row]) -> None:
+    """Of asynchronous updates: a line a period, and the newest one's staleness by board."""
+    last = data["rounds"][-1]
+    _show.table(
+        f"run {data['run']}: {_updates.rule(last)}",
+        _updates.PERIOD_COLUMNS,
+        [
+            _updates.period_cells(
+                row, _show.percent(held_out.get(row["round"], {}).get("accuracy")), joules_by_basis(row)
+            )
+            for row in data["rounds"]
+        ],
+        _updates.PERIOD_SIDES,
+    )
+    for board, ages in sorted(last["staleness"].items()):
+        _show.line(f"period {last['round']}: {board} staleness {_updates.distribution(ages)}")
+    for row in data["board_rounds"]:
+        if row["lost"] or row["dropped"]:
+            told = [f"{row['lost']} orders lost" + (f" ({row['reason']})" if row["reason"] else "")]
+            told += [f"{row['dropped']} updates too old"] if row["dropped"] else []
+            _show.line(f"period {row['round']}: {row['board']} {', '.join(told)}")
 
 
 def joules_by_basis(row: Row) -> str:

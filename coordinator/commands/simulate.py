@@ -14,9 +14,9 @@ from coordinator.commands._surroundings import JsonOption, pairs, told
 from coordinator.commands.exits import CommandError
 from coordinator.simulator.experiments import Plan, closed_line, played, settings_of
 from coordinator.simulator.fleetfile import FleetFile, shipped
-from coordinator.simulator.staleness import Updates, updates
 from coordinator.simulator.tally import RoundFigures, tally
 from coordinator.simulator.world import World
+from coordinator.updates import Updates, updates
 
 if TYPE_CHECKING:
     from coordinator.simulator.training import RealTraining

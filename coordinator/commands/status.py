@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from coordinator.commands import _show
+from coordinator.commands import _show, _updates
 from coordinator.commands._surroundings import (
     BrokerOption,
     ConfigOption,
@@ -56,6 +56,7 @@ def lines(data: Data) -> Iterator[str]:
             yield f"{name}: {data[name]}"
     yield from _waiting(fleet)
     yield from _groups(data.get("run") or {})
+    yield from _updates.lines(fleet.get("pushes") or {})
     yield from _last(fleet.get("last") or {}, data.get("evaluation"))
     yield from _boards(data["boards"])
     yield from _decisions(data["decisions"])

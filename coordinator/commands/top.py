@@ -9,7 +9,7 @@ import typer
 
 from coordinator.cleaning import visible
 from coordinator.client import Client, NobodyAnswersError, NoBrokerError
-from coordinator.commands import _show
+from coordinator.commands import _show, _updates
 from coordinator.commands._surroundings import (
     BrokerOption,
     ConfigOption,
@@ -87,6 +87,7 @@ def heading(seen: Data) -> Iterator[str]:
         yield str(fleet["reason"])
     for alert in status.get("alerts") or ():
         yield f"alert: {alert['text']}"
+    yield from _updates.lines(fleet.get("pushes") or {})
     if seen["rounds"]:
         last = seen["rounds"][-1]
         longest = f" ({last['longest']})" if last.get("longest") else ""

@@ -14,10 +14,10 @@ from coordinator.simulator.fleetfile import FleetFile
 from coordinator.simulator.learning import Training
 from coordinator.simulator.levels import CORES, WORKER_BATCH, Level, Table, fleet
 from coordinator.simulator.profiles import Profile
-from coordinator.simulator.staleness import Updates, updates
 from coordinator.simulator.synchronous import PLANS
 from coordinator.simulator.tally import joules_of
 from coordinator.simulator.world import World
+from coordinator.updates import Updates, updates
 from edged.controls import AsynchronousSettings, RunSettings
 from edged.messages import PARTS
 

@@ -55,6 +55,26 @@ def test_runs_of_unlike_work_are_refused_by_name(
     assert any(words in difference for difference in compare(runs, unmatched=True).differences)
 
 
+def test_runs_of_unlike_regimes_are_matched_on_samples_and_asynchronous_ones_tell_the_age_of_updates(
+    record: Record,
+) -> None:
+    asynchronous = record("asp", regime="asp", policy="equal", budget=100, rounds=8)
+    synchronous = record("ddp", regime="ddp", policy="equal", batch=20)
+    result = compare([asynchronous, synchronous])
+    assert result.differences == ()
+    one, other = result.runs
+    assert (one.regime, one.samples, other.regime, other.samples) == ("asp", 800, "ddp", 800)
+    assert one.wall_seconds < other.wall_seconds
+    assert other.updates is None
+    assert one.updates is not None
+    assert one.updates.counts == {"fast": 64, "slow": 16}
+    assert one.updates.count_spread == pytest.approx(48 / 40)
+    assert sum(one.updates.all_ages.values()) == 80
+    assert max(one.updates.ages["slow"], key=one.updates.ages["slow"].__getitem__) == 4
+    with pytest.raises(UnmatchedError, match="accepted samples"):
+        compare([record("asp", regime="asp", policy="equal", budget=100), synchronous])
+
+
 def test_another_source_of_the_task_is_other_work(record: Record) -> None:
     other = record("b")
     other = msgspec.structs.replace(other, run={**other.run, "task_hash": "another"})

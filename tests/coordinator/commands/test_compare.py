@@ -47,6 +47,22 @@ def test_json_and_csv_have_plain_numbers(desk: Desk, folder: Path, tmp_path: Pat
     assert rows[0]["joules_basis"] == "simulated"
 
 
+def test_asynchronous_runs_show_counts_and_ages_of_updates_beside_synchronous_ones(
+    desk: Desk, record: Record, store: Callable[..., Path], tmp_path: Path
+) -> None:
+    asynchronous = record("asp", regime="asp", policy="equal", budget=100, rounds=8)
+    folder = store(asynchronous, record("ddp", regime="ddp", policy="equal", batch=20))
+    path = tmp_path / "figures.csv"
+    output = desk.run("compare", "asp", "ddp", "--store", folder, "--csv", path).output
+    rows = {
+        line[: line.index("  ")]: line.split()[2:] for line in output.splitlines() if "  " in line.strip()
+    }
+    assert rows["updates by board"][1:4] == ["64", "16", "-"]
+    assert rows["staleness, deviation"][1] == "-"
+    first, second = csv.DictReader(path.read_text().splitlines())
+    assert (first["regime"], first["updates"], second["updates"]) == ("asp", "80", "")
+
+
 def test_a_picture_is_drawn_where_it_was_asked_for(desk: Desk, folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "shares.png"
     done = desk.run("compare", "eq", "ad", "--store", folder, "--png", path)

@@ -7,7 +7,7 @@ from coordinator.simulator.asynchronous import Row, play, rows, settings, worker
 from coordinator.simulator.boards import Dropout
 from coordinator.simulator.levels import LEVELS, Level
 from coordinator.simulator.profiles import PROFILES
-from coordinator.simulator.staleness import updates
+from coordinator.updates import updates
 from edged.controls import AsynchronousSettings
 
 MODEL = PROFILES["resnet18"]
