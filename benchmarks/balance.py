@@ -1,7 +1,7 @@
 """A user's loop under torchrun with plain DDP and balanced, epochs of the two by turns in one run.
 
 Prints the ratio of their times beside what the speeds allow:
-`python -m benchmarks.balance [--pace 0.0005 0.001 0.002] [--pairs 3]` (seconds a sample, by rank).
+`python -m benchmarks.balance [--pace 0.001 0.002 0.004] [--pairs 3]` (seconds a sample, by rank).
 """
 
 import argparse
@@ -75,7 +75,7 @@ def rank(paces: list[float], pairs: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pace", type=float, nargs="+", default=[0.0005, 0.001, 0.002])
+    parser.add_argument("--pace", type=float, nargs="+", default=[0.001, 0.002, 0.004])
     parser.add_argument("--pairs", type=int, default=3)
     options = parser.parse_args()
     if os.environ.get("LOCAL_RANK"):
