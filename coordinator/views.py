@@ -6,7 +6,9 @@ import msgspec
 
 from coordinator import records
 from coordinator.history import History
+from coordinator.pushes import add
 from edged import __version__
+from edged.messages import Parts
 
 if TYPE_CHECKING:
     from coordinator.server import Server
@@ -98,7 +100,7 @@ def rounds(history: History, run: str, last: int) -> dict[str, Any]:
         "run": run,
         "rounds": rows,
         "board_rounds": history.board_rounds(run, first),
-        "closed": [row for row in history.rows("closed", run) if row["round"] >= first],
+        "closed": _closed([row for row in history.rows("closed", run) if row["round"] >= first], rows),
         "evaluations": [row for row in history.rows("evaluation", run) if row["round"] >= first],
         "decisions": [*(_slim(row) for row in decisions[:-1]), *decisions[-1:]],
         "controls": history.rows("control", run, MOST_CONTROLS),
@@ -118,6 +120,22 @@ def newest(history: History, run: str, last: int) -> dict[str, Any]:
         "decisions": [],
         "controls": [],
     }
+
+
+def _closed(closed: list[dict[str, Any]], rounds: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of asynchronous updates, of which a period has many, the accounts of a board's orders as one."""
+    if not any("updates" in row for row in rounds):
+        return closed
+    found: dict[tuple[int, str], dict[str, Any]] = {}
+    for row in closed:
+        key = (row["round"], row["board"])
+        before = found.get(key)
+        if before is None:
+            found[key] = {**row, "orders": 1}
+            continue
+        parts = add(msgspec.convert(before["parts"], Parts), msgspec.convert(row["parts"], Parts))
+        found[key] = {**row, "orders": before["orders"] + 1, "parts": msgspec.to_builtins(parts)}
+    return list(found.values())
 
 
 def _slim(decision: dict[str, Any]) -> dict[str, Any]:

@@ -126,7 +126,7 @@ class Follower:
             )
             return
         longest = f" ({row['longest']})" if row["longest"] else ""
-        lost = row["returned"]
+        lost = row["ordered"] - row["accepted"]
         attempts = max((silo["attempts"] for silo in (row.get("silos") or {}).values()), default=1)
         _show.line(
             f"round {row['round']}/{of}{_show.beyond(row['round'], of)}: "

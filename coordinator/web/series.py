@@ -3,9 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+import msgspec
+
+from coordinator.pushes import REGIME, add
 from coordinator.telemetry.chronicle import time_only
 from coordinator.telemetry.points import waiting_share
 from coordinator.telemetry.schema import PARTS
+from edged.messages import Parts
 
 Row = Mapping[str, Any]
 MOST_ROUNDS: Final = 1000
@@ -14,6 +18,8 @@ MOST_CELLS: Final = 200_000
 MOST_CHANGES: Final = 200
 BOARD = ("samples", "seconds", "joules", "uncertainty_joules", "coverage", "cost", "loss", "basis", "status")
 ROUND = ("makespan_seconds", "wall_seconds", "longest", "w_t", "w_e", "policy", "accepted", "reason")
+PERIOD = ("updates", "staleness", "dropped", "batches", "versions")
+"""Of asynchronous runs: by board."""
 PROMISES = ("predicted_seconds", "predicted_joules", "time_only_seconds", "time_only_joules")
 
 
@@ -45,8 +51,11 @@ class Series:
                 self._cell(row["board"], row["round"]).update(cell)
                 return None
             case "closed":
-                parts = {part: dict(row["parts"][part]) for part in PARTS}
-                self._cell(row["board"], row["round"])["parts"] = parts
+                cell = self._cell(row["board"], row["round"])
+                if self.settings.get("regime") == REGIME:
+                    self._add(cell, row)
+                    return None  # one of many in its period, which tells of them together
+                parts = cell["parts"] = {part: dict(row["parts"][part]) for part in PARTS}
                 return {"closed": {"round": row["round"], "board": row["board"], "parts": parts}}
             case "round":
                 return {"round": self._round(row)}
@@ -100,6 +109,7 @@ class Series:
             "round": number,
             "at": row.get("at"),
             **{name: row.get(name) for name in ROUND},
+            **({name: row[name] for name in PERIOD} if "updates" in row else {}),
             "joules_by_basis": dict(row["compute_joules_by_basis"]),
             "joules_unknown_of": list(row["joules_unknown_of"]),
             "waiting_share": waiting_share(seconds),
@@ -108,6 +118,10 @@ class Series:
         self._rounds[number] = made
         self._trim()
         return {**made, "boards": cells}
+
+    def _add(self, cell: dict[str, Any], row: Row) -> None:
+        before = msgspec.convert(cell.get("parts", {}), Parts)
+        cell["parts"] = msgspec.to_builtins(add(before, msgspec.convert(row["parts"], Parts)))
 
     def _cell(self, board: str, number: int) -> dict[str, Any]:
         return self._boards.setdefault(board, {}).setdefault(number, {})

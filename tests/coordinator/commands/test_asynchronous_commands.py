@@ -1,0 +1,87 @@
+"""Asynchronous runs on the command line: options, lines a period, staleness as a distribution."""
+
+from pathlib import Path
+
+import pytest
+
+from coordinator.commands import _updates, exits
+from tests.coordinator.commands.desk import Desk
+from tests.coordinator.hall import Hall
+
+ASKED = ("run", "--task", "digits", "--pool", "digits", "--budget", "60", "--rounds", "2", "--name", "r1")
+ASP = (*ASKED, "--regime", "asp", "--min-boards", "3")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk(Hall(tmp_path))
+    desk.hall.add("a", "b", "c")
+    return desk
+
+
+def test_a_run_is_followed_period_by_period_and_looked_at_afterwards(desk: Desk) -> None:
+    done = desk.run(*ASP, "--staleness", "dynsgd")
+    assert done.status == exits.OK
+    periods = [line for line in done.output.splitlines() if line.startswith("period ")]
+    assert [line.split(":")[0] for line in periods] == ["period 1/2", "period 2/2"]
+    assert all("updates a:" in line and "staleness " in line for line in periods)
+    settings = desk.run("runs", "--json").json[0]["settings"]
+    assert (settings["policy"], settings["asynchronous"]["staleness"]) == ("omnilearn", "dynsgd")
+    told = desk.run("rounds").output
+    assert "grain gradient, staleness rule dynsgd, scale batch" in told
+    assert "period 2: a staleness " in told
+    data = desk.run("rounds", "--json").json
+    assert all(row["orders"] >= 1 for row in data["closed"])
+    status = desk.run("status").output
+    assert "staleness: versions x updates" in status
+    assert "regime asp" in status
+    assert desk.run("top", "--once").status == exits.OK
+    assert desk.run("boards").status == exits.OK
+
+
+def test_options_reach_the_run(desk: Desk) -> None:
+    more = ("--grain", "model", "--staleness", "hinge", "--staleness-option", "b=2", "--bound", "9")
+    assert desk.run(*ASP, *more, "--alpha", "0.5", "--policy", "equal").status == exits.OK
+    found = desk.run("runs", "--json").json[0]["settings"]
+    assert found["policy"] == "equal"
+    assert found["asynchronous"] == {
+        "grain": "model",
+        "staleness": "hinge",
+        "staleness_options": {"b": 2},
+        "bound": 9,
+        "scale": None,
+        "alpha": 0.5,
+        "momentum": 0.0,
+        "allow_large": False,
+    }
+    row = desk.hall.rows("round")[0]
+    assert (row["grain"], row["rule"], row["scale"], row["bound"]) == ("model", "hinge", "none", 9)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--grain", "model", "--server-momentum", "0.5"), "momentum is for grain gradient, not for model"),
+        (("--staleness", "fresh"), "no staleness rule 'fresh'; there are consgd"),
+        (("--staleness", "ssp", "--staleness-option", "ahead=0"), "ahead = 0: it must be at least 1"),
+        (("--policy", "adaptive"), "policy adaptive"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_submit(desk: Desk, options: tuple[str, ...], text: str) -> None:
+    done = desk.run(*ASP, *options)
+    assert done.status != exits.OK
+    assert text in done.complaint
+
+
+def test_asynchronous_options_go_with_no_other_regime(desk: Desk) -> None:
+    done = desk.run(*ASKED, "--grain", "model", "--update-scale", "none")
+    assert done.status == exits.USAGE
+    assert "--grain, --update-scale: only with --regime asp, not with pma" in done.complaint
+
+
+def test_a_distribution_is_told_whole_or_by_its_quartiles() -> None:
+    assert _updates.distribution({}) == "none"
+    assert _updates.distribution({"10": 1, "2": 6, "0": 8}) == "0 x8, 2 x6, 10 x1"
+    wide = {str(age): 10 for age in range(20)}
+    assert _updates.distribution(wide) == "0 | 4 | 9 | 14 | 19 (least, quartiles, greatest)"
+    assert _updates.quantile({"3": 1}, 0.5) == 3
