@@ -31,6 +31,8 @@ from probes.meter import Live
 log = logging.getLogger("edged")
 
 TURN_SECONDS = 0.25
+IDLE_SECONDS = 1.0
+"""Of a board without an order nothing is due sooner: every turn is a wake-up of its processor."""
 POWER_SECONDS = 1.0
 
 
@@ -74,7 +76,7 @@ class Agent:
         self.begin()
         while True:
             try:
-                event = self._link.events.get(timeout=TURN_SECONDS)
+                event = self._link.events.get(timeout=TURN_SECONDS if self.board.order else IDLE_SECONDS)
             except Empty:
                 event = None
             if isinstance(event, Stop):
