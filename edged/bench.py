@@ -58,12 +58,15 @@ class Bench:
         meet: Callable[[str], Meet] | None = None,
         address: str = "",
         kept: Path | None = None,
+        micro_batch: int | None = None,
     ) -> None:
         self.board = board
         self.memory = memory
         self.address = address
         self.kept = kept
         """Where optimizer states of synchronous groups lie, so that they outlive this process."""
+        self.micro_batch = micro_batch
+        """So many samples at once fit into memory; None: as many as are needed."""
         self.unsteady_steps = 0
         self.began_seconds = self.ended_seconds = self.steady_seconds = 0.0
         self.steady_samples = 0

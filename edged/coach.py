@@ -15,6 +15,7 @@ from edged import work
 from edged.cargo import Cargo
 from edged.child import Child
 from edged.messages import Join, Train
+from edged.sizing import Sizing
 from edged.waiting import Waiting
 from probes.emulated import Activity
 
@@ -24,13 +25,15 @@ PATIENCE_SECONDS = 15.0
 
 class Plan(Struct, frozen=True):
     """What of the settings the daemon needs while it runs. `pools` are paths by name; `threads` None is
-    torch's choice; `seconds_per_sample` None lets the child measure an emulated board's pace."""
+    torch's choice, `micro_batch` None has it tried how many samples at once fit into memory, and
+    `seconds_per_sample` None lets the child measure an emulated board's pace."""
 
     board: str
     fleet: str
     pools: dict[str, str]
     folders: tuple[str, ...]
     threads: int | None = None
+    micro_batch: int | None = None
     emulate: bool = False
     seconds_per_sample: float | None = None
 
@@ -55,6 +58,7 @@ class Coach:
         waiting: Waiting,
         address: Callable[[], str],
         failed: Callable[[str, str], None],
+        sizing: Sizing | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._plan = plan
@@ -64,9 +68,11 @@ class Coach:
         self._waiting = waiting
         self._address = address
         self._failed = failed
+        self._sizing = sizing
         self._clock = clock
         self._pace = plan.seconds_per_sample
         self._held: tuple[work.Job, float] | None = None
+        self._tried: work.Job | None = None
 
     @property
     def holding(self) -> bool:
@@ -78,8 +84,8 @@ class Coach:
         self._plan = replace(self._plan, pools=shelves.pools, folders=shelves.folders)
 
     def train(self, order: Train) -> None:
-        """Give the order to the child. The first one of a group waits until the watts of waiting are known:
-        its joules could not be told otherwise."""
+        """Give the order to the child. The first one of a group waits until it is known how many samples fit
+        into memory, and then for the watts of waiting: its joules could not be told otherwise."""
         if order.pool not in self._plan.pools:
             self._failed(order.order, f"pool {order.pool} is not in this board's settings any more")
             return
@@ -96,10 +102,10 @@ class Coach:
             address=self._address() if order.rendezvous is not None else "",
             kept=str(self._cargo.kept) if order.rendezvous is not None else "",
         )
-        if order.rendezvous is not None and not self._waiting.known:
-            self._held = (job, self._clock() + PATIENCE_SECONDS)
-        else:
+        if order.rendezvous is None:
             self._give(job)
+        else:
+            self._size(job)
 
     def meet(self, join: Join) -> None:
         """All ranks of the order are ready."""
@@ -107,13 +113,16 @@ class Coach:
 
     def cancel(self, order: str) -> None:
         """Take the order back."""
-        if self._held is not None and self._held[0].order.order == order:
+        if self._tried is not None and self._tried.order.order == order:
+            self._stop_trying()
+        elif self._held is not None and self._held[0].order.order == order:
             self._held = None
         elif self._child.cancel(order):
             self._activity.end(self._clock())
 
     def kill(self, now: float) -> None:
         """The child hangs."""
+        self._stop_trying()
         self._child.kill()
         self._activity.end(now)
 
@@ -142,13 +151,54 @@ class Coach:
     def tend(self, now: float) -> None:
         """Now and then."""
         self._child.tend(now)
+        self._look_at_size()
         if self._held is not None and (self._waiting.known or now >= self._held[1]):
             job, self._held = self._held[0], None
             self._give(job)
 
     def close(self) -> None:
         """The process ends."""
+        self._stop_trying()
         self._child.close()
+
+    def _size(self, job: work.Job) -> None:
+        """With as many samples at once as fit, which may have to be tried first."""
+        order, plan = job.order, self._plan
+        if plan.micro_batch is not None or self._sizing is None:
+            self._hold(replace(job, micro_batch=plan.micro_batch))
+            return
+        known = self._sizing.size(order)
+        if known is not None:
+            self._hold(replace(job, micro_batch=known.samples if known.most else None))
+            return
+        self._child.kill()  # the memory that it still holds would be missing
+        try:
+            self._sizing.begin(order, job.pool, plan.folders, plan.threads)
+            self._tried = job
+        except OSError as error:
+            self._failed(order.order, f"the process that tries sizes cannot be started: {error}")
+
+    def _look_at_size(self) -> None:
+        found = self._sizing.found() if self._sizing is not None and self._tried is not None else None
+        if found is None or self._tried is None:
+            return
+        job, self._tried = self._tried, None
+        if found.most and not found.samples:
+            text = f"a single sample of task {job.order.task} does not fit into its memory to be trained on"
+            self._failed(job.order.order, text)
+        else:
+            self._hold(replace(job, micro_batch=found.samples if found.most else None))
+
+    def _stop_trying(self) -> None:
+        self._tried = None
+        if self._sizing is not None:
+            self._sizing.stop()
+
+    def _hold(self, job: work.Job) -> None:
+        if self._waiting.known:
+            self._give(job)
+        else:
+            self._held = (job, self._clock() + PATIENCE_SECONDS)
 
     def _give(self, job: work.Job) -> None:
         try:

@@ -73,6 +73,7 @@ class TrainingTable(_Table, frozen=True):
     """[training]"""
 
     threads: Annotated[int, Meta(ge=0, le=1024)] = 0
+    micro_batch: Annotated[int, Meta(ge=0)] = 0
 
 
 class StorageTable(_Table, frozen=True):

@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
 from typing import Any
@@ -31,6 +34,7 @@ from edged.paho_link import PahoLink
 from edged.plugs import hearing
 from edged.reload import Start, again
 from edged.runtime import Runtime
+from edged.sizing import Sizing
 from edged.stock import take_stock
 from edged.topics import Topics
 from edged.voice import Voice
@@ -106,6 +110,7 @@ def serve(start: Start, runtime: Runtime) -> int:
         activity=activity,
         queue=queue,
         max_packet_bytes=lambda: link.max_packet_bytes,
+        sizing=Sizing(sizes_file(runtime.folder)),
     )
     note = f"models lie in {runtime.folder}: {runtime.reason}" if runtime.reason else ""
     agent = Agent(plan, boot=me.boot, link=link, hands=hands, notify=Notify(), note=note)
@@ -137,6 +142,12 @@ def heed_signals(start: Start, queue: SimpleQueue[object]) -> None:
     signal.signal(signal.SIGHUP, look_again)
 
 
+def sizes_file(runtime: Path, environment: Mapping[str, str] = os.environ) -> Path:
+    """Where it stands how many samples fit into memory: the service's folder outlives a reboot."""
+    given = environment.get("STATE_DIRECTORY", "").split(":")[0]
+    return (Path(given) if given else runtime) / "micro-batches.json"
+
+
 def plan_of(settings: Settings) -> Plan:
     """What the loop needs of the settings. An emulated board gets one thread: it is paced anyway."""
     emulate = bool(settings.emulate.board)
@@ -146,6 +157,7 @@ def plan_of(settings: Settings) -> Plan:
         pools={name: table.path for name, table in settings.data.items()},
         folders=(settings.tasks.folder,),
         threads=settings.training.threads or (1 if emulate else None),
+        micro_batch=settings.training.micro_batch or None,
         emulate=emulate,
     )
 

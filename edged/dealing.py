@@ -49,6 +49,24 @@ def step_sizes(samples: int, steps: int) -> list[int]:
     return [base + (step < extra) for step in range(steps)]
 
 
+def most_in_a_step(order: Train) -> int:
+    """Most samples that the order's rank may get in one step: its largest batch, or where ranks change their
+    batches on the way all but one for each of the others."""
+    group = order.rendezvous
+    if group is None:
+        return order.batch
+    if group.stepwise is not None:
+        return max(1, max(step_sizes(sum(group.shares), group.steps)) - (group.world - 1))
+    return max(order.batches or (1,))
+
+
+def cut_evenly(size: int, most: int | None) -> list[int]:
+    """A batch in as few micro-batches of at most `most` samples as can be, of sizes that differ by one."""
+    parts = 1 if most is None else -(-size // most)
+    base, extra = divmod(size, max(1, parts))
+    return [base + (part < extra) for part in range(parts)]
+
+
 def offset(sizes: Sequence[int], rank: int) -> int:
     """Where a rank's places begin within a step of these sizes by rank."""
     return sum(sizes[:rank])

@@ -12,7 +12,7 @@ import socket
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from edged.regimes import PeerError
 
 if TYPE_CHECKING:
     import torch
+    from torch.nn.parallel import DistributedDataParallel
 
 CHECK_NUMBERS = 128
 """1 kB of float64: the first all-reduce of a group, whose answer is known."""
@@ -47,6 +48,10 @@ class Alone:
         """Gradients; then the hand-over to nobody."""
         loss.backward()  # type: ignore[no-untyped-call]
         handed()
+
+    def apart(self) -> AbstractContextManager[None]:
+        """Nothing is exchanged anyway."""
+        return nullcontext()
 
     def sum(self, values: Sequence[float]) -> list[float]:
         """The values."""
@@ -77,7 +82,7 @@ class Gloo:
         self.broken = False
         self._seconds = seconds
         self._store = store  # rank 0's serves the others as long as it lives
-        self._wrapped: tuple[torch.nn.Module, torch.nn.Module] | None = None
+        self._wrapped: tuple[torch.nn.Module, DistributedDataParallel] | None = None
         self._handed: Callable[[], None] | None = None
 
     def allow(self, seconds: float) -> None:
@@ -116,6 +121,13 @@ class Gloo:
             raise
         finally:
             self._handed = None
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Forward and backward in here exchange nothing: gradients add up until the next `backward`."""
+        assert self._wrapped is not None
+        with self._wrapped[1].no_sync():
+            yield
 
     def sum(self, values: Sequence[float]) -> list[float]:
         """Sums over the ranks, in float64."""

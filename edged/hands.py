@@ -22,6 +22,7 @@ from edged.coach import Coach, Plan, Shelves
 from edged.events import Act, Effect, Phase
 from edged.idle import Idle
 from edged.messages import Manifest, Report, Train
+from edged.sizing import Sizing
 from edged.state import Step
 from edged.stock import Stock
 from edged.transfers import TransferError
@@ -57,6 +58,7 @@ class Hands:
         activity: Activity,
         queue: SimpleQueue[object],
         max_packet_bytes: Callable[[], int],
+        sizing: Sizing | None = None,
     ) -> None:
         self._voice = voice
         self._address = voice.birth.address
@@ -72,6 +74,7 @@ class Hands:
             activity=activity,
             waiting=self._waiting,
             address=lambda: self._address,
+            sizing=sizing,
             failed=lambda order, reason: queue.put(events.Broke(order, reason)),
         )
         self._queue = queue

@@ -22,7 +22,7 @@ class Stamps:
     ) -> None:
         self._clock = clock
         self._stretch = stretch
-        self._began = self._handed = 0.0
+        self._began = self._forward = self._handed = 0.0
         self.forward_seconds = 0.0
         self.compute: list[float] = []
         """By step."""
@@ -33,11 +33,15 @@ class Stamps:
 
     def begin(self) -> None:
         """The step's batch is about to be fetched."""
-        self._began = self._clock()
+        self._began = self._forward = self._clock()
+
+    def micro_batch(self) -> None:
+        """A further micro-batch of the step is about to be fetched."""
+        self._forward = self._clock()
 
     def forward(self) -> None:
-        """The step's loss is there."""
-        self.forward_seconds += self._clock() - self._began
+        """The loss of the step, or of its micro-batch, is there."""
+        self.forward_seconds += self._clock() - self._forward
 
     def handed(self) -> None:
         """The step's last gradients are about to go out: what follows is not this rank's computing."""

@@ -86,6 +86,7 @@ class Trainer:
             meet=self._meet,
             address=job.address,
             kept=Path(job.kept) if job.kept else None,
+            micro_batch=job.micro_batch,
         )
         lesson = regimes.Lesson(order, task, options, data, model, carried)
         outcome = regimes.find(order.regime).train(lesson, bench)
@@ -216,7 +217,7 @@ class _Inbox:
         os._exit(0)  # the agent is gone or wants no more; a step in flight is of no use to anyone
 
 
-def _die_with_the_agent(parent: int) -> None:
+def die_with_the_agent(parent: int, oom_score: int = OOM_SCORE) -> None:
     """Where stdin cannot tell (a grandchild holds it), the kernel does; a child of memory pressure goes
     first.
     """
@@ -224,7 +225,7 @@ def _die_with_the_agent(parent: int) -> None:
     if os.getppid() != parent:
         os._exit(0)
     try:
-        Path("/proc/self/oom_score_adj").write_text(str(OOM_SCORE))
+        Path("/proc/self/oom_score_adj").write_text(str(oom_score))
     except OSError as error:
         sys.stderr.write(f"edged.trainer: oom_score_adj stays as it is: {error}\n")
 
@@ -232,7 +233,7 @@ def _die_with_the_agent(parent: int) -> None:
 def main(parent: int) -> None:
     """Serve the agent with that process id until stdin closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the agent's to answer
-    _die_with_the_agent(parent)
+    die_with_the_agent(parent)
     # A task's prints must not get between the words, and it has no business reading jobs.
     source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)

@@ -13,7 +13,8 @@ from edged.messages import Train
 class Job(Struct, frozen=True, tag_field="word", tag="job"):
     """Train this order. Paths are the agent's; `folders` hold the owner's task files. With `emulate`
     each step is padded to `seconds_per_sample` a sample, or to a pace that the child measures itself
-    when that is None. `address` is the board's own towards the broker; in `kept` lie optimizer states."""
+    when that is None. `address` is the board's own towards the broker; in `kept` lie optimizer states. No
+    more than `micro_batch` samples fit into memory at once; None: as many as the order asks for."""
 
     board: str
     order: Train
@@ -26,6 +27,7 @@ class Job(Struct, frozen=True, tag_field="word", tag="job"):
     seconds_per_sample: float | None = None
     address: str = ""
     kept: str = ""
+    micro_batch: int | None = None
 
 
 class Meet(Struct, frozen=True, tag_field="word", tag="meet"):

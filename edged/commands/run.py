@@ -40,6 +40,9 @@ def run(
     tasks: Annotated[OptionalText, typer.Option(help="Folder of task files.", metavar="DIR")] = None,
     runtime: Annotated[OptionalText, typer.Option(help="For models in transfer.", metavar="DIR")] = None,
     threads: Annotated[OptionalInteger, typer.Option(help="Threads of a training step.")] = None,
+    micro_batch: Annotated[
+        OptionalInteger, typer.Option(help="Samples at once that fit into memory; else found out.")
+    ] = None,
     log_level: Annotated[OptionalText, typer.Option(help="debug, info, warning or error.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the settings, do not run.")] = False,
 ) -> None:
@@ -60,7 +63,7 @@ def run(
         "emulate": {"board": emulate, "speed_scale": speed_scale},
         "tasks": {"folder": tasks},
         "storage": {"runtime": runtime},
-        "training": {"threads": threads},
+        "training": {"threads": threads, "micro_batch": micro_batch},
         "log": {"level": log_level},
     }
     given = {

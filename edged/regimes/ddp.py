@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -38,6 +39,7 @@ FORWARD_PART = 1 / 3
 def train(lesson: Lesson, bench: Bench, /) -> Outcome:
     """See edged.regimes.Regime. Raises PeerError where another rank is at fault or lost."""
     ranks, wrong = lesson.order.rendezvous, dealing.fault(lesson.order)
+    wrong = wrong or _indivisible(lesson, bench.micro_batch)
     if wrong or ranks is None:
         raise TrainingError(wrong)
     try:
@@ -52,15 +54,15 @@ def train(lesson: Lesson, bench: Bench, /) -> Outcome:
 def _train(lesson: Lesson, bench: Bench, ranks: Rendezvous, group: Group) -> Outcome:
     import torch
 
-    order, task, data, model = lesson.order, lesson.task, lesson.data, lesson.model
+    order, model = lesson.order, lesson.model
     group.allow(ranks.collective_seconds)
     chosen = indices(order.pieces, order.seed, order.pool_samples)
     torch.manual_seed(subseed(order.seed, "dropout", bench.board, order.round))
     optimizer = _optimizer(lesson, bench, group)
-    network = group.wrap(model)
-    model.train()
     steps = _Steps(ranks, group, bench.memory.learnt.get(order.run, {}))
     stamps = Stamps(bench.stretch)
+    stepper = _Stepper(lesson, bench, group, stamps)
+    model.train()
     losses: list[float] = []
     sums: dict[str, float] = {}
     done = 0
@@ -69,20 +71,11 @@ def _train(lesson: Lesson, bench: Bench, ranks: Rendezvous, group: Group) -> Out
         start, size = steps.mine(step)
         stamps.begin()
         bench.step_begins()
-        batch = task.batch(data, chosen[start : start + size])
         optimizer.zero_grad(set_to_none=True)
-        loss, others = task.loss_sum(network, batch)
-        bench.reach(size, FORWARD_PART)
-        stamps.forward()
-
-        def hand_over(size: int = size) -> None:
-            bench.reach(size)
-            stamps.handed()
-
-        group.backward(loss / total, hand_over)
+        loss, others = stepper.gradients(chosen[start : start + size], total)
         stamps.exchanged()
         optimizer.step()
-        losses.append(float(loss.detach()))
+        losses.append(loss)
         for name, other in others.items():
             sums[name] = sums.get(name, 0.0) + other
         done += size
@@ -112,6 +105,61 @@ def _train(lesson: Lesson, bench: Bench, ranks: Rendezvous, group: Group) -> Out
         checksum=checksum(everything),
     )
     return Outcome(tensors, sum(losses), sums, len(curve), done, split, said, curve)
+
+
+class _Stepper:
+    """The gradients of one step: of the whole batch, or of what fits into memory part by part."""
+
+    def __init__(self, lesson: Lesson, bench: Bench, group: Group, stamps: Stamps) -> None:
+        self._task, self._data = lesson.task, lesson.data
+        self._network = group.wrap(lesson.model)
+        self._bench, self._group, self._stamps = bench, group, stamps
+
+    def gradients(self, places: Any, total: int) -> tuple[float, dict[str, float]]:
+        """Left in the parameters, summed over all ranks and over `total`: as those of one batch, for they add
+        up until the last part hands them over. The loss sum and the task's figures of this rank's samples."""
+        bench, stamps, size = self._bench, self._stamps, len(places)
+        parts = dealing.cut_evenly(size, bench.micro_batch)
+        lost, past = 0.0, 0
+        sums: dict[str, float] = {}
+        for number, part in enumerate(parts, start=1):
+            last = number == len(parts)
+            if past:
+                stamps.micro_batch()
+            with nullcontext() if last else self._group.apart():
+                batch = self._task.batch(self._data, places[past : past + part])
+                loss, others = self._task.loss_sum(self._network, batch)
+                bench.reach(size, (past + part * FORWARD_PART) / size)
+                stamps.forward()
+                past += part
+                if last:
+                    self._group.backward(loss / total, lambda: self._hand_over(size))
+                else:
+                    (loss / total).backward()  # type: ignore[no-untyped-call]
+                    bench.reach(size, past / size)
+            lost += float(loss.detach())
+            for name, other in others.items():
+                sums[name] = sums.get(name, 0.0) + other
+        return lost, sums
+
+    def _hand_over(self, size: int) -> None:
+        self._bench.reach(size)
+        self._stamps.handed()
+
+
+def _indivisible(lesson: Lesson, micro_batch: int | None) -> str:
+    """Why batches of this size cannot be trained here; "" where they can, as a whole or in parts."""
+    from torch.nn.modules.batchnorm import _BatchNorm
+
+    most = dealing.most_in_a_step(lesson.order)
+    if micro_batch is None or most <= micro_batch:
+        return ""
+    if not any(isinstance(module, _BatchNorm) for module in lesson.model.modules()):
+        return ""
+    return (
+        f"a step may give it {most} samples, {micro_batch} at once fit into its memory, and the model has "
+        "BatchNorm, whose figures are of whole batches: a smaller --batch, or a model with GroupNorm"
+    )
 
 
 def checksum(tensors: list[torch.Tensor]) -> str:

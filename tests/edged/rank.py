@@ -84,6 +84,7 @@ class Ask(Struct, frozen=True):
     kept: str = ""
     seconds_per_sample: float | None = None
     carried: bool = False
+    micro_batch: int | None = None
 
 
 class Answer(Struct, frozen=True, omit_defaults=True):
@@ -131,6 +132,7 @@ class Recorder(Bench):
             meet=self.wait,
             address="127.0.0.1",
             kept=Path(ask.kept) if ask.kept else None,
+            micro_batch=ask.micro_batch,
         )
         self.ask, self.model, self.gradients = ask, model, cast("list[list[float]]", [])
 

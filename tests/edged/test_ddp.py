@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -11,10 +11,15 @@ import torch
 from msgspec.structs import replace
 
 from edged import optimizers
+from edged.bench import Bench, Memory
 from edged.dealing import step_sizes, with_plan
 from edged.groups import Peer, Stepwise
 from edged.messages import Piece, Train
+from edged.pace import Pace
+from edged.regimes import Lesson, TrainingError, ddp
 from edged.schedule import indices
+from edged.tasks import Task
+from edged.work import Meet, Word
 from tests.edged.rank import Answer, Toy, gradient
 from tests.edged.ranks import Ranks
 
@@ -99,6 +104,58 @@ def test_each_steps_gradient_is_that_of_one_process(
     )
     assert len({answer.checksum for answer in answers}) == 1
     assert {answer.deviation for answer in answers} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("shares", "micro"),
+    [([33, 5, 50, 17], (4, 1, None, 3)), ([30, 70], (1, 16)), ([60], (7,))],
+)
+def test_micro_batches_change_no_gradient(
+    ranks: Ranks, shares: list[int], micro: tuple[int | None, ...]
+) -> None:
+    """Batches of up to 14 samples in parts of 1 to 16, another size on each rank; exchanged once a step."""
+    orders = ranks.orders(shares, 5)
+    answers = good(ranks.train(orders, {i: {"micro_batch": size} for i, size in enumerate(micro)}))
+    wanted, losses, model = alone(orders[0])
+    for answer in answers:
+        assert max(off(found, want) for found, want in zip(answer.gradients, wanted, strict=True)) <= 1e-12
+        assert answer.curve == pytest.approx(losses, rel=1e-11)
+        assert off(answer.weights, weights(model)) <= 1e-12
+    assert [answer.samples for answer in answers] == shares
+
+
+@pytest.mark.parametrize("micro", [None, 10, 9])
+def test_batches_of_batchnorm_are_not_cut_into_parts(ranks: Ranks, micro: int | None) -> None:
+    """Ten samples a step: as a whole they could be trained."""
+    (order,) = ranks.orders([50], 5)
+    task, model = Toy("float64"), torch.nn.Sequential(torch.nn.Linear(6, 3), torch.nn.BatchNorm1d(3)).double()
+    told: list[Word] = []
+
+    class MeetingError(Exception):
+        """The order was good to meet others for."""
+
+    def meet(order: str) -> Meet:
+        raise MeetingError
+
+    bench = Bench(
+        board="a",
+        order=order.order,
+        pace=Pace(None),
+        memory=Memory(),
+        tell=told.append,
+        cancelled=lambda order: False,
+        meet=meet,
+        micro_batch=micro,
+    )
+    lesson = Lesson(order, cast("Task", task), None, task.data(), model)
+    if micro == 9:
+        text = "a step may give it 10 samples, 9 at once fit into its memory, and the model has BatchNorm"
+        with pytest.raises(TrainingError, match=text):
+            ddp.train(lesson, bench)
+        assert told == []
+    else:
+        with pytest.raises(MeetingError):
+            ddp.train(lesson, bench)
 
 
 def test_random_batches_with_one_and_no_sample_with_the_hook_and_without(ranks: Ranks) -> None:

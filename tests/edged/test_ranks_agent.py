@@ -17,6 +17,7 @@ from edged.events import Act, Phase
 from edged.groups import Peer, Readiness, Rendezvous
 from edged.messages import Join, Piece, Train
 from edged.orders import fault
+from edged.sizing import Sizing
 from edged.waiting import Waiting
 from edged.work import Job, Meet
 from probes.emulated import Activity
@@ -113,12 +114,24 @@ def test_an_order_without_its_ranks_or_with_another_plan_is_unfit() -> None:
 class Supervised:
     """A coach with a child of few words, and a board whose meter knows the watts of waiting, or not."""
 
-    def __init__(self, folder: Path, known: bool) -> None:
+    def __init__(
+        self, folder: Path, known: bool, sizing: Sizing | None = None, micro: int | None = None
+    ) -> None:
         self.desk = Desk(folder)
         self.waiting = Waiting(self.desk.meter)
         self.waiting.known = known
         self.queue: SimpleQueue[object] = SimpleQueue()
-        self.child = Child(self.queue, (sys.executable, str(SCRIPT)))
+        self.jobs: list[int | None] = []
+        """Micro-batches of what the child was given."""
+        self.failures: list[str] = []
+        jobs = self.jobs
+
+        class Recorded(Child):
+            def train(self, job: Job) -> None:
+                jobs.append(job.micro_batch)
+                super().train(job)
+
+        self.child = Recorded(self.queue, (sys.executable, str(SCRIPT)))
         self.activity = Activity()
 
         class Cargo:
@@ -132,13 +145,14 @@ class Supervised:
 
         cargo: Any = Cargo()
         self.coach = Coach(
-            Plan("pi4", "main", {"digits": "builtin"}, ()),
+            Plan("pi4", "main", {"digits": "builtin"}, (), micro_batch=micro),
             child=self.child,
             cargo=cargo,
             activity=self.activity,
             waiting=self.waiting,
             address=lambda: "10.0.0.4",
-            failed=lambda order, reason: None,
+            failed=lambda order, reason: self.failures.append(reason),
+            sizing=sizing,
             clock=lambda: self.desk.clock.now,
         )
 

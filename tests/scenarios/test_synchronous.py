@@ -41,7 +41,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def start(lab: Lab, board: str) -> None:
-    lab.start_board(board, "--emulate", board, "--speed-scale", SCALE, "--silo", SILOS[board])
+    """One board has its batches in parts of 5 samples, another finds out what fits into memory."""
+    parts = {"rpi4": ["--micro-batch", "5"], "n100": []}.get(board, ["--micro-batch", "1000"])
+    lab.start_board(board, "--emulate", board, "--speed-scale", SCALE, "--silo", SILOS[board], *parts)
 
 
 def begin(lab: Lab, boards: list[str], **changes: Any) -> str:
