@@ -1,6 +1,9 @@
 """The pages that teach the arithmetic are run: every table of how-it-works, the example of add-a-policy."""
 
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +15,9 @@ from coordinator.controller.policies import adaptive
 from coordinator.controller.policies.min_energy import NAME as MIN_ENERGY
 from coordinator.controller.split import equal
 from coordinator.controller.steady import Truth, outcome, steady
+from coordinator.simulator.boards import VirtualBoard
+from coordinator.simulator.world import World
+from edged.controls import RunSettings
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -31,7 +37,7 @@ def tables(page: str) -> list[list[list[str]]]:
     return [table[2:] for table in found]
 
 
-READINGS, COSTS, SHARES, NEXT, STEPS = tables("how-it-works.md")
+READINGS, COSTS, SHARES, NEXT, STEPS, UPDATES = tables("how-it-works.md")
 
 
 @pytest.fixture
@@ -136,3 +142,32 @@ def test_the_example_policy_works_as_printed(tmp_path: Path, three: tuple[Truth,
     assert settled.shares == (500, 500, 0)
     with pytest.raises(policies.UnknownPolicyError, match="at least one has to work"):
         policies.options(str(file), {"boards": 0})
+
+
+def periods(policy: str) -> list[dict[str, Any]]:
+    """The asynchronous run of how-it-works, in virtual time."""
+    watts = {"a": (1000.0, 10.0, 2.0), "b": (500.0, 4.0, 1.0), "c": (250.0, 5.0, 1.5)}
+    boards = [
+        VirtualBoard(id=name, samples_per_second=speed, active_watts=active, waiting_watts=waiting)
+        for name, (speed, active, waiting) in watts.items()
+    ]
+    settings = RunSettings("v", "v", 840, 4, "asp", policy, batch=70, learning_rate=0.1, evaluate=False)
+    return World(boards, settings, 5000).run().rows["round"]
+
+
+def test_equalised_orders_narrow_the_distribution_of_staleness() -> None:
+    equal_row, equalised = periods("equal")[2], periods("omnilearn")[2]
+    for board, first, ages, second, later in UPDATES:
+        for row, size, told in ((equal_row, first, ages), (equalised, second, later)):
+            assert row["batches"][board] == int(size)
+            assert ", ".join(f"{age} x{n}" for age, n in row["staleness"][board].items()) == told
+
+
+def test_the_picture_of_staleness_is_the_scripts() -> None:
+    done = subprocess.run(
+        [sys.executable, DOCS.parent / "scripts/staleness-picture"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == (DOCS / "staleness.svg").read_text(encoding="utf-8")
