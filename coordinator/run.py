@@ -11,7 +11,7 @@ from coordinator.controller import Memory, Weights
 from coordinator.events import Prepared
 from coordinator.group import Group
 from coordinator.pushes import Pushes, check_size, settled
-from coordinator.silos import ALL, Silo, only
+from coordinator.silos import ALL, SYNCHRONOUS, Silo, only
 from edged.controls import RunSettings
 from edged.messages import Manifest
 from edged.orders import OPTIMIZER_STATES, OPTIMIZERS
@@ -138,10 +138,20 @@ def check(s: RunSettings) -> None:
         raise ValueError("batch and learning rate must be settled before a run begins")
     if not 0 < s.learning_rate < math.inf:
         raise ValueError(f"learning_rate must be above 0, not {s.learning_rate}")
+    if s.learning_rate_batch is not None and s.regime not in SYNCHRONOUS:
+        names = " and ".join(SYNCHRONOUS)
+        raise ValueError(f"learning_rate_batch is for {names}, where batch is that of all ranks")
     if s.momentum is not None and not 0 <= s.momentum < 1:
         raise ValueError(f"momentum must be at least 0 and below 1, not {s.momentum}")
     if s.weight_decay is not None and not 0 <= s.weight_decay < math.inf:
         raise ValueError(f"weight_decay must not be negative, but is {s.weight_decay}")
+
+
+def rate(asked: float, batch: int, settings: RunSettings) -> float:
+    """What boards train with: linear in the batch over the one that the asked rate is for, where one is given
+    (off by default; OmniLearn has the option, its rule is not known)."""
+    reference = settings.learning_rate_batch
+    return asked if reference is None else asked * batch / reference
 
 
 def begin(prepared: Prepared, term: int, boot: str) -> RunState:

@@ -19,7 +19,7 @@ from coordinator.controller.policies import find
 from coordinator.evaluate import Answer, Foundation
 from coordinator.evaluations import Beginning, Source
 from coordinator.rounds import Rounds
-from coordinator.run import RunState, begin
+from coordinator.run import RunState, begin, rate
 from coordinator.store import Row, StoreError
 from edged import tasks
 from edged.controls import RunSettings, SiloSettings
@@ -215,12 +215,14 @@ class Runs:
     def _begin(self, beginning: Beginning, found: Foundation, now: float) -> None:
         server, defaults = self._server, found.defaults
         s = beginning.settings
+        batch = s.batch or defaults.batch
+        asked = defaults.learning_rate if s.learning_rate is None else s.learning_rate
         settings = structs.replace(
             s,
             task=found.name,
             name=beginning.run,
-            batch=s.batch or defaults.batch,
-            learning_rate=defaults.learning_rate if s.learning_rate is None else s.learning_rate,
+            batch=batch,
+            learning_rate=rate(asked, batch, s),
             optimizer=s.optimizer or defaults.optimizer,
             momentum=defaults.momentum if s.momentum is None else s.momentum,
             weight_decay=defaults.weight_decay if s.weight_decay is None else s.weight_decay,
@@ -244,8 +246,8 @@ class Runs:
 
 def _rehearsal(settings: RunSettings) -> ev.Prepared:
     """A beginning with settings that the task has not completed yet, to see what is wrong with the others."""
-    rate = 1.0 if settings.learning_rate is None else settings.learning_rate
-    whole = structs.replace(settings, batch=settings.batch or 1, learning_rate=rate)
+    asked = 1.0 if settings.learning_rate is None else settings.learning_rate
+    whole = structs.replace(settings, batch=settings.batch or 1, learning_rate=asked)
     return ev.Prepared("rehearsal", whole, "", Manifest(1, 1, "0" * 64), None, None)
 
 

@@ -41,7 +41,11 @@ class AsynchronousSettings(Struct, frozen=True):
 
 
 class RunSettings(Struct, frozen=True):
-    """Everything that defines a run (ARCHITECTURE 5, 5a); stored with it, equal over compared runs."""
+    """Everything that defines a run (ARCHITECTURE 5, 5a); stored with it, equal over compared runs.
+
+    With `learning_rate_batch` B0 the rate that is asked for is one of batches of B0 samples: synchronous
+    training takes it B / B0 fold. In a run's stored settings `learning_rate` is what boards train with.
+    """
 
     task: Text
     pool: Id
@@ -54,6 +58,7 @@ class RunSettings(Struct, frozen=True):
     w_e: Weight = 0.0
     batch: Natural | None = None
     learning_rate: float | None = None
+    learning_rate_batch: Natural | None = None
     optimizer: Text | None = None
     momentum: float | None = None
     weight_decay: float | None = None

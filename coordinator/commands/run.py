@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 OPTIONS = {
     "learning_rate": "lr",
+    "learning_rate_batch": "lr-batch",
     "deadline_floor_seconds": "deadline-floor",
     "deadline_limit_seconds": "deadline-limit",
     "policy_options": "option",
@@ -64,6 +65,7 @@ def run(
     seed: Annotated[int, _option("--seed", "Of everything random.", LEARNING, min=0, show=True)] = 1,
     batch: Annotated[int | None, _option("--batch", "A board's; in ddp all ranks'.", LEARNING, min=1)] = None,
     lr: Annotated[float | None, _option("--lr", "Learning rate; else the task's.", LEARNING)] = None,
+    lr_batch: Annotated[int | None, _option("--lr-batch", "Lr is for this batch.", LEARNING, min=1)] = None,
     optimizer: Annotated[str | None, _option("--optimizer", "sgd, adam or adamw.", LEARNING)] = None,
     momentum: Annotated[float | None, _option("--momentum", "Of sgd.", LEARNING)] = None,
     weight_decay: Annotated[float | None, _option("--weight-decay", "Of the optimizer.", LEARNING)] = None,
@@ -157,6 +159,7 @@ def run(
         w_e=weights.w_e,
         batch=batch,
         learning_rate=lr,
+        learning_rate_batch=lr_batch,
         optimizer=optimizer,
         momentum=momentum,
         weight_decay=weight_decay,

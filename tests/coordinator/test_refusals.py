@@ -134,6 +134,7 @@ def test_joules_of_a_dead_board_are_its_last_telemetry_and_say_so() -> None:
         ({"optimizer": "xx"}, "optimizer is sgd or adam or adamw, not 'xx'"),
         ({"optimizer_state": "xx"}, "optimizer_state is reset"),
         ({"learning_rate": -1.0}, "learning_rate must be above 0"),
+        ({"learning_rate_batch": 32}, "learning_rate_batch is for ddp and hfl-ddp"),
         ({"momentum": 1.0}, "momentum"),
         ({"weight_decay": -0.1}, "weight_decay"),
     ],

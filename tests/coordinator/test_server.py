@@ -36,6 +36,24 @@ def test_boards_train_one_model_to_the_end_of_the_run(hall: Hall) -> None:
     assert [hall.odd(board.name) for board in hall.boards] == [{}, {}, {}]
 
 
+@pytest.mark.parametrize(
+    ("changes", "rate"),
+    [
+        ({}, 0.1),
+        ({"learning_rate_batch": 20}, 0.05),  # the task's own batch is 10
+        ({"batch": 60, "learning_rate": 0.02, "learning_rate_batch": 20}, 0.06),
+    ],
+)
+def test_the_learning_rate_is_linear_in_the_batch_where_it_is_asked_for(
+    hall: Hall, changes: dict[str, float], rate: float
+) -> None:
+    hall.add("a")
+    assert hall.start(regime="ddp", **changes).ok
+    hall.until(lambda: hall.server.rounds is not None)
+    assert hall.server.rounds is not None
+    assert hall.server.rounds.state.settings.learning_rate == pytest.approx(rate)
+
+
 def test_the_model_goes_out_once_whatever_the_number_of_boards(tmp_path: Path) -> None:
     sent = {}
     for names in ("ab", "abcdefgh"):
