@@ -39,6 +39,17 @@ def test_a_run_is_followed_period_by_period_and_looked_at_afterwards(desk: Desk)
     assert desk.run("boards").status == exits.OK
 
 
+def test_it_is_compared_with_a_synchronous_run_by_samples_seconds_and_joules(desk: Desk) -> None:
+    assert desk.run(*ASP, "--policy", "equal").status == exits.OK
+    synchronous = [word if word != "r1" else "r2" for word in ASKED]
+    assert desk.run(*synchronous, "--policy", "equal").status == exits.OK
+    done = desk.run("compare", "r1", "r2")
+    assert done.status == exits.OK, done.complaint
+    assert "r1" in done.output
+    rows = {name: desk.hall.rows("round", name)[-1]["accepted_in_all"] for name in ("r1", "r2")}
+    assert rows == {"r1": 120, "r2": 120}
+
+
 def test_options_reach_the_run(desk: Desk) -> None:
     more = ("--grain", "model", "--staleness", "hinge", "--staleness-option", "b=2", "--bound", "9")
     assert desk.run(*ASP, *more, "--alpha", "0.5", "--policy", "equal").status == exits.OK
