@@ -126,7 +126,8 @@ class Gradients:
 
 
 def run(setup: Setup, level: Level, plan: str, seed: int) -> tuple[float, float]:
-    """Accuracy at the end of a run, and the deviation of its updates' staleness."""
+    """Accuracy at the end of a run, and the deviation of its updates' staleness. On one thread."""
+    torch.set_num_threads(1)
     training = Gradients(setup, seed)
     boards = structs.replace(workers(level, PROFILES["resnet18"], NOISE), pool_samples=training.data.samples)
     wanted = settings(
@@ -179,7 +180,6 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, help="pairs of each level, 2 to 15; else the set-up's")
     parser.add_argument("--json", action="store_true", help="one JSON list instead of the table")
     given = parser.parse_args()
-    torch.set_num_threads(1)
     rows: list[dict[str, Any]] = []
     began = time.process_time()
     if not given.json:

@@ -88,20 +88,16 @@ def answer(asked: Asked, csv_file: Path | None, as_json: bool) -> None:
 
 def synchronously(asked: Asked) -> Synchronous:
     """Everything that is said of them with synchronous gradients."""
-    return Synchronous(
-        asked.regime,
-        "BSP",
-        asked.model,
-        "simulated",
-        tuple(
-            row
-            for profile in PROFILES.values()
-            for level in asked.levels
-            for row in synchronous.fixed(level, profile, epochs=asked.epochs or synchronous.EPOCHS)
-        ),
-        tuple(row for profile in PROFILES.values() for row in synchronous.changing(profile)),
-        _level_tables.lines_of(_level_tables.SYNCHRONOUS_NOTES),
-    )
+    lines: list[synchronous.Row] = []
+    schedules: list[synchronous.Row] = []
+    epochs = asked.epochs or synchronous.EPOCHS
+    for profile in PROFILES.values():
+        _going_on(profile.name)
+        for level in asked.levels:
+            lines += synchronous.fixed(level, profile, epochs=epochs)
+        schedules += synchronous.changing(profile)
+    notes = _level_tables.lines_of(_level_tables.SYNCHRONOUS_NOTES)
+    return Synchronous(asked.regime, "BSP", asked.model, "simulated", tuple(lines), tuple(schedules), notes)
 
 
 def asynchronously(asked: Asked) -> Asynchronous:
@@ -110,11 +106,15 @@ def asynchronously(asked: Asked) -> Asynchronous:
     epochs = asked.epochs or asynchronous.EPOCHS
     lines: list[asynchronous.Row] = []
     for level in asked.levels:
-        if _show.is_terminal():
-            _show.progress(f"{level} …")
+        _going_on(level)
         lines += asynchronous.rows(level, profile, epochs=epochs, seed=asked.seed, noise=asked.noise)
     notes = _level_tables.lines_of(_level_tables.ASYNCHRONOUS_NOTES)
     return Asynchronous(asked.regime, "ASP", asked.model, "simulated", tuple(lines), notes)
+
+
+def _going_on(what: str) -> None:
+    if _show.is_terminal():
+        _show.progress(f"{what} …")
 
 
 def write_csv(rows: Sequence[Struct], path: Path) -> None:

@@ -12,7 +12,7 @@ from coordinator.simulator.training import Lesson, RealTraining
 from edged import tasks
 from edged.controls import AsynchronousSettings
 
-SMALL = Setup("digits", 5_120, 0.02, 3, {"width": 8})
+SMALL = Setup("digits", 3_840, 0.02, 3, {"width": 8})
 
 
 def test_equalised_work_learns_as_well_as_uniform_on_as_many_samples_and_is_less_stale() -> None:
