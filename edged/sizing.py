@@ -78,7 +78,7 @@ class Sizing:
     def size(self, order: Train) -> Size | None:
         """What is known to fit for this order, where it is enough to go by; None: it has to be tried."""
         found = self._read().get(key(order))
-        if found is None or (not found.most and found.samples < dealing.most_in_a_step(order)):
+        if found is None or (not found.most and found.samples < needed(order)):
             return None
         return found
 
@@ -86,9 +86,7 @@ class Sizing:
         """Start the child. Raises OSError."""
         self.stop()
         known = self._read().get(key(order))
-        trial = Trial(
-            order, pool, folders, threads, known.samples if known else 0, dealing.most_in_a_step(order)
-        )
+        trial = Trial(order, pool, folders, threads, known.samples if known else 0, needed(order))
         process = subprocess.Popen(
             [*self._command, str(os.getpid())],
             stdin=subprocess.PIPE,
@@ -139,6 +137,12 @@ class Sizing:
             temporary = self._path.with_suffix(".new")
             temporary.write_bytes(msgspec.json.encode(sizes))
             temporary.replace(self._path)
+
+
+def needed(order: Train) -> int:
+    """Samples at once that the run may ask for: all of a step's, for shares grow from round to round, and a
+    process group must not be given up to try again."""
+    return max(order.batch, dealing.most_in_a_step(order))
 
 
 def key(order: Train) -> str:

@@ -13,7 +13,7 @@ from edged import dealing
 from edged.groups import Stepwise
 from edged.messages import Train
 from edged.sacrifice import MARGIN, bound, of_memory, sizes
-from edged.sizing import Size, Sizing, control_groups
+from edged.sizing import Size, Sizing, control_groups, needed
 from tests.edged.test_ranks_agent import Supervised, rank_order
 
 TASK = """
@@ -55,8 +55,8 @@ LIMIT_BYTES = 600_000_000
 
 
 def order(most: int, **changes: Any) -> Train:
-    """Of a rank that may get so many samples in a step."""
-    return replace(rank_order(), batches=(most,), **changes)
+    """Of ranks that have so many samples in a step together."""
+    return replace(rank_order(), **{"batch": most, "batches": (1,), **changes})
 
 
 def found(sizing: Sizing) -> Size:
@@ -106,7 +106,8 @@ def test_the_narrowest_limit_of_all_control_groups_above_is_seen(tmp_path: Path)
 
 
 def test_a_rank_may_get_its_largest_batch_or_what_others_leave() -> None:
-    assert dealing.most_in_a_step(order(9)) == 9
+    assert dealing.most_in_a_step(order(20, batches=(8, 9))) == 9
+    assert needed(order(20, batches=(8, 9))) == 20
     group = rank_order().rendezvous
     assert group is not None
     rule = replace(group, stepwise=Stepwise("omnilearn", 5, 0.5))
@@ -132,7 +133,7 @@ def test_a_child_under_a_real_limit_finds_what_fits_and_the_answer_is_kept(tmp_p
     asked = {
         "fits": (heavy, tmp_path),
         "huge": (replace(heavy, options={"megabytes": 1000}), tmp_path),
-        "small": (replace(heavy, options={"megabytes": 1}, batches=(5,)), tmp_path),
+        "small": (replace(heavy, options={"megabytes": 1}, batch=5), tmp_path),
         "no pool": (replace(heavy, options={"megabytes": 2}), tmp_path / "none"),
     }
     sizings = {name: Sizing(tmp_path / f"{name}.json", limited) for name in asked}
@@ -148,11 +149,11 @@ def test_a_child_under_a_real_limit_finds_what_fits_and_the_answer_is_kept(tmp_p
     assert sizings["no pool"].fault() == "ValueError: no such pool"
 
     again = Sizing(tmp_path / "fits.json")
-    assert again.size(replace(heavy, batches=(999,))) == fits
+    assert again.size(replace(heavy, batch=999)) == fits
     assert again.size(replace(heavy, optimizer="adam")) is None
     small = asked["small"][0]
     assert Sizing(tmp_path / "small.json").size(small) == Size(5, False)
-    assert Sizing(tmp_path / "small.json").size(replace(small, batches=(6,))) is None
+    assert Sizing(tmp_path / "small.json").size(replace(small, batch=6)) is None
 
 
 def said(*words: str, end: str = "exit 0") -> tuple[str, ...]:
