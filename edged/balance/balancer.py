@@ -108,12 +108,20 @@ class Balancer:
         """The sampler tells that a batch is being fetched."""
         self._watch.fetch()
 
+    def resized(self) -> None:
+        """The sampler tells that its sizes are other ones: what was measured says nothing of them."""
+        assert self._sampler is not None
+        terms = self._sampler.terms
+        rule = replace(self._rule, lower=terms.b_min, upper=terms.b_max)
+        self._adjuster = Adjuster(rule, Plan(terms, self._sampler.speeds).sizes(0))
+        self._place, self._gradients = None, False
+        self._unmeasured, self._measured = SETTLE, 0
+        self._seconds, self._samples = 0.0, 0
+
     def _pair(self, sampler: BalancedSampler) -> None:
         sampler.pair(self)
-        terms = sampler.terms
-        rule = replace(self._rule, lower=terms.b_min, upper=terms.b_max)
         self._sampler = sampler
-        self._adjuster = Adjuster(rule, Plan(terms, sampler.speeds).sizes(0))
+        self.resized()
 
     def _forward(self, module: torch.nn.Module, given: tuple[object, ...], named: dict[str, object]) -> None:
         import torch

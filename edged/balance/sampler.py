@@ -9,7 +9,7 @@ import gc
 import hashlib
 import warnings
 from collections.abc import Mapping, Sequence, Sized
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from weakref import WeakSet
 
 import msgspec
@@ -17,10 +17,14 @@ import msgspec
 from edged.balance.deal import Beginning, Deal
 from edged.balance.plan import Plan, Terms
 from edged.balance.ranks import Ranks
+from edged.fields import Count, Natural
 from edged.schedule import permutation
 
 if TYPE_CHECKING:
     from edged.balance.balancer import Balancer
+
+
+Speed = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class Agreement(msgspec.Struct, frozen=True):
@@ -33,6 +37,20 @@ class Agreement(msgspec.Struct, frozen=True):
     first: int
     sizes: str
     order: str
+
+
+class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a loop is, and by which settings; the same on all ranks."""
+
+    samples: Natural
+    batch_size: Natural
+    b_min: Natural
+    drop_last: bool
+    shuffle: bool
+    seed: int
+    epoch: Count
+    step: Count
+    speeds: tuple[Speed, ...]
 
 
 class BalancedSampler:
@@ -129,27 +147,28 @@ class BalancedSampler:
             step = self.terms.steps
         elif deal is not None and self._balancer is None:
             raise RuntimeError("how far the loop is within the epoch is known with balance(model, optimizer)")
-        done = step == self.terms.steps
-        return {
-            **self._settings(),
-            "epoch": self.epoch + done,
-            "step": 0 if done else step,
-            "speeds": list(self.speeds),
-        }
+        epoch, step = (self.epoch + 1, 0) if step == self.terms.steps else (self.epoch, step)
+        state = State(**self._settings(), epoch=epoch, step=step, speeds=self.speeds)
+        found: dict[str, Any] = msgspec.to_builtins(state)
+        return found
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where `state_dict` was taken, with any number of ranks: with another one sizes begin equal.
 
-        Raises ValueError naming the setting that is another one now.
+        Raises ValueError naming what is no state's, or the setting that is another one now.
         """
+        try:
+            saved = msgspec.convert(dict(state), State)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"this is no state of a BalancedSampler: {error}") from None
         for name, value in self._settings().items():
-            if name not in state or state[name] != value:
-                raise ValueError(
-                    f"{name} was {state.get(name)!r} when the state was saved, it is {value!r} now"
-                )
-        speeds = tuple(float(speed) for speed in state["speeds"])
-        self.speeds = speeds if len(speeds) == self.ranks.world else ()
-        self.epoch, self._first, self.deal = int(state["epoch"]), int(state["step"]), None
+            before = getattr(saved, name)
+            if before != value:
+                raise ValueError(f"{name} was {before!r} when the state was saved, it is {value!r} now")
+        self.speeds = saved.speeds if len(saved.speeds) == self.ranks.world else ()
+        self.epoch, self._first, self.deal = saved.epoch, saved.step, None
+        if self._balancer is not None:
+            self._balancer.resized()
 
     def pair(self, balancer: Balancer) -> None:
         """From now on that one is told of fetches and changes sizes. Raises RuntimeError for a second."""

@@ -71,8 +71,15 @@ def flat(model: torch.nn.Module) -> torch.Tensor:
 class Desk:
     """A user's data, model, optimizer and loader, and what is seen of them."""
 
-    def __init__(self, steps: int, rest: int = 0, workers: tuple[int, ...] = (0, 0, 0)) -> None:
+    def __init__(
+        self,
+        steps: int,
+        rest: int = 0,
+        workers: tuple[int, ...] = (0, 0, 0),
+        taus: tuple[float, ...] = TAUS,
+    ) -> None:
         self.rank = dist.get_rank()
+        self.tau = taus[self.rank]
         self.data = Points(steps * BATCH + rest)
         self.model = DistributedDataParallel(net())
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.05, momentum=0.9)
@@ -98,7 +105,7 @@ class Desk:
     def compute(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """The loss, at this rank's speed."""
         loss = loss_of(self.model, x, y)
-        self.clock.now += TAUS[self.rank] * len(x)
+        self.clock.now += self.tau * len(x)
         return loss
 
     def backward(self, loss: torch.Tensor) -> None:
@@ -193,17 +200,19 @@ def resumed() -> dict[str, Any]:
             state = json.loads(json.dumps(desk.sampler.state_dict()))
             break
     balancer.close()
-    again = Desk(20, workers=(0, 2, 0))
-    again.sampler.load_state_dict(state)
-    with balance(again.model, again.optimizer, again.sampler) as balancer:
-        again.sampler.set_epoch(3)
-        next(iter(again.loader))  # a look at the data is no training
-        for x, y, _ in again.batches():
-            again.optimizer.zero_grad()
-            again.backward(again.compute(x, y))
-            again.optimizer.step()
-        done = again.sampler.state_dict()
-    return {"state": state, "seen": [desk.seen, again.seen], "length": len(again.loader), "done": done}
+    again = Desk(20, workers=(0, 2, 0), taus=(0.003, 0.003, 0.003))
+    with balance(again.model, again.optimizer, again.sampler, watch=HostWatch(again.clock)):
+        again.sampler.load_state_dict(state)
+        states = []
+        for epoch in (3, 4):
+            again.sampler.set_epoch(epoch)
+            next(iter(again.loader))  # a look at the data is no training
+            for x, y, _ in again.batches():
+                again.optimizer.zero_grad()
+                again.backward(again.compute(x, y))
+                again.optimizer.step()
+            states.append(again.sampler.state_dict())
+    return {"state": state, "seen": [desk.seen, again.seen], "length": len(again.loader), "done": states}
 
 
 def energy() -> dict[str, Any]:
