@@ -5,12 +5,15 @@ from itertools import chain
 from threading import Thread
 from typing import Any, cast
 
+import msgspec
 import pytest
 import torch
+from msgspec.structs import replace
 from torch.utils.data import DataLoader, TensorDataset
 
 from edged.balance import BalancedSampler, balance
 from edged.balance.balancer import _check
+from edged.balance.ranks import Ranks, T
 from edged.balance.report import Said
 
 DATA = TensorDataset(torch.arange(25, dtype=torch.float32).reshape(25, 1))
@@ -81,7 +84,7 @@ def test_what_cannot_be_gone_on_with_is_refused() -> None:
     state = sampler.state_dict()
     with pytest.raises(ValueError, match="batch_size was 10 when the state was saved, it is 5 now"):
         BalancedSampler(DATA, 5).load_state_dict(state)
-    with pytest.raises(ValueError, match="no state of a BalancedSampler: .* missing required field `seed`"):
+    with pytest.raises(ValueError, match=r"no state of a BalancedSampler: .* missing required field `seed`"):
         sampler.load_state_dict({name: value for name, value in state.items() if name != "seed"})
     with pytest.raises(ValueError, match=r"`float` > 0.0 - at `\$.speeds\[0\]`"):
         sampler.load_state_dict({**state, "speeds": [0.0]})
@@ -115,6 +118,32 @@ def test_a_loader_drawn_from_in_another_thread_is_refused() -> None:
     thread.join()
     with pytest.raises(RuntimeError, match="in another thread than the model is trained in"):
         deal.reach()
+
+
+class Odd(Ranks):
+    """Beside a rank whose numpy orders samples in another way."""
+
+    def gather(self, said: T) -> list[T]:
+        other: Any = said
+        return [said, replace(other, order="another")]
+
+
+def test_another_permutation_is_told_before_a_sample_is_trained_twice() -> None:
+    sampler = BalancedSampler(DATA, 5)
+    sampler.ranks = Odd(0, 1)
+    with pytest.raises(
+        ValueError, match=r"permutation \(numpy or edged differ\) is \w+ on rank 0 and another"
+    ):
+        next(iter(sampler))
+
+
+def test_a_rank_that_says_something_else_is_named() -> None:
+    said = msgspec.json.encode(Said(7, 1.0, 10, 7))
+    assert Ranks._read(1, said.ljust(200), Said) == Said(7, 1.0, 10, 7)
+    with pytest.raises(
+        RuntimeError, match="rank 1 is elsewhere in its loop, or has another version of edged"
+    ):
+        Ranks._read(1, b'{"terms":{}}', Said)
 
 
 def test_ranks_at_different_batches_are_told_so() -> None:
