@@ -130,8 +130,8 @@ def compared(
     from coordinator.simulator.settled import steady_lines
 
     try:
-        if steady_state and fleet.regime == "hfl-ddp":
-            raise ValueError("hfl-ddp has no steady state by arithmetic: leave out --steady-state")
+        if steady_state and fleet.regime in ("hfl-ddp", "asp"):
+            raise ValueError(f"{fleet.regime} has no steady state by arithmetic: leave out --steady-state")
         if steady_state:
             lines = steady_lines(fleet, wanted, fleet.regime)
         else:

@@ -30,7 +30,7 @@ def compare(
     what: Annotated[
         list[str],
         typer.Argument(
-            metavar="RUN RUN...|FLEET|LEVEL LEVEL...",
+            metavar="RUN...|FLEET|LEVEL...",
             help="Recorded runs; one fleet (name or file), or one run; levels among hl1 hl2 hl4 hl8.",
         ),
     ],

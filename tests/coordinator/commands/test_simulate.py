@@ -98,6 +98,7 @@ def test_the_steady_state_is_a_line_against_its_references(desk: Desk, two: Path
             exits.USAGE,
             "pma and asp",
         ),
+        (("simulate", "hl4", "--regime", "asp", "--steady-state"), exits.FAILED, "asp has no steady state"),
         (("simulate", "hl4", "--option", "dreams=1"), exits.USAGE, "no option dreams"),
         (("simulate", "hl4", "--steady-state", "--train", "digits"), exits.USAGE, "needs rounds"),
         (("simulate", "hl4", "--train", "no-such-task"), exits.FAILED, "no-such-task"),
