@@ -13,7 +13,7 @@ from coordinator import events as ev
 from coordinator.assignments import Assignment
 from coordinator.controller import Allocation, Reading
 from coordinator.controller.memories import observe
-from coordinator.pushes import Pushes, Tally, coarse
+from coordinator.pushes import Pushes, Tally, coarse, waiting_share
 from coordinator.run import RunState
 from coordinator.silos import ALL
 from edged.messages import Pushed, Train
@@ -216,6 +216,7 @@ def period_row(state: RunState, now: float) -> Row:
         "makespan_seconds": seconds[longest] if longest else None,
         "longest": longest,
         "wall_seconds": now - state.opened_seconds,
+        "waiting_share": waiting_share([tally.parts for tally in tallies.values()]),
         "compute_joules_by_basis": by_basis,
         "joules_unknown_of": [board for board, tally in worked.items() if tally.unmetered],
         **state.share_rule,

@@ -4,6 +4,8 @@ A push is an order, its report and its update. Here are values and sums; what fo
 `asynchronous`, rows and the turn of a period in `periods`.
 """
 
+from collections.abc import Iterable
+
 from msgspec import Struct, structs
 
 from coordinator.controller import staleness
@@ -213,6 +215,16 @@ def add(one: Parts, other: Parts) -> Parts:
         _sum(one.lost, other.lost),
         _sum(one.overhead, other.overhead),
     )
+
+
+def waiting_share(accounts: Iterable[Parts]) -> float | None:
+    """Of the boards' accounted time, the part that they waited; None where nothing is accounted."""
+    waited = spent = 0.0
+    for parts in accounts:
+        waited += parts.wait.seconds
+        every = (parts.compute, parts.communication, parts.wait, parts.lost, parts.overhead)
+        spent += sum(part.seconds for part in every)
+    return waited / spent if spent > 0 else None
 
 
 def _sum(one: Part, other: Part) -> Part:

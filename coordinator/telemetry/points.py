@@ -132,7 +132,9 @@ def of_round(
         # Gains of sensors may err alike, so the bounds are added and not squared.
         "uncertainty_joules": sum(spread) if alike and spread and None not in spread else None,
         "coverage": sum(coverage) / len(coverage) if coverage and None not in coverage else None,
-        "waiting_share": waiting_share([board["seconds"] for board in trained]),
+        "waiting_share": row["waiting_share"]
+        if "waiting_share" in row
+        else waiting_share([board["seconds"] for board in trained]),
         **{f"joules_{basis}": joules for basis, joules in by_basis.items() if basis in BASES},
         **predicted,
     }

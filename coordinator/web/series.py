@@ -112,7 +112,7 @@ class Series:
             **({name: row[name] for name in PERIOD} if "updates" in row else {}),
             "joules_by_basis": dict(row["compute_joules_by_basis"]),
             "joules_unknown_of": list(row["joules_unknown_of"]),
-            "waiting_share": waiting_share(seconds),
+            "waiting_share": row["waiting_share"] if "waiting_share" in row else waiting_share(seconds),
             **self._promises.get(number, dict.fromkeys(PROMISES)),
         }
         self._rounds[number] = made

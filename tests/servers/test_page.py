@@ -113,6 +113,27 @@ def test_a_running_fleet_is_followed_and_its_weight_tuned_by_keyboard(paged: Pag
     assert browser.console == []
 
 
+def test_asynchronous_updates_and_their_staleness_are_shown_by_board(paged: Paged, browser: Browser) -> None:
+    paged.run(rounds=500, regime="asp", policy="equal")
+    paged.hall.until(lambda: len(paged.hall.rows("round")) >= 2)
+
+    def scenario() -> None:
+        browser.look()
+        browser.open(paged.host.url)
+        drawn(browser)
+        browser.until("!document.querySelector('#updates').hidden")
+        assert browser.value("document.querySelectorAll('#update-table tbody tr').length") == 3
+        assert browser.text("#update-table tbody tr th") == "b0"
+        seen = "document.querySelector('#update-table tbody td').textContent"
+        first = browser.value(seen)
+        browser.until(f"{seen} !== {first!r}")
+        assert "\u00d7" in browser.text("#update-table tbody tr td:last-child")
+        shot(browser, "page-asynchronous")
+
+    in_page(paged, scenario)
+    assert browser.console == []
+
+
 def test_hostile_names_and_texts_stay_words(paged: Paged, browser: Browser) -> None:
     paged.run(rounds=3)
     paged.finished()

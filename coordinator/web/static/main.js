@@ -3,6 +3,7 @@ import * as charts from "./charts.js";
 import { load, loadRounds, state, takeBoards, takeRows, takeWatts } from "./state.js";
 import { draw } from "./tables.js";
 import * as tune from "./tune.js";
+import * as updates from "./updates.js";
 
 const DRAW_MS = 200;
 const CHART_MS = 1000;
@@ -63,6 +64,7 @@ setInterval(() => {
   if (!dirty || document.hidden) return;
   dirty = false;
   draw();
+  updates.draw();
   document.body.dataset.drawn = "yes";
 }, DRAW_MS);
 setInterval(() => { if (!document.hidden) charts.draw(); }, CHART_MS);
