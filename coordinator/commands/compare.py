@@ -79,8 +79,9 @@ def compare(
     fewest joules that any split needs. OmniLearn's levels: uniform, static and dynamic batches on four
     workers, in virtual time.
 
-    Examples: edged-coordinator compare paper-eleven --policies equal,adaptive,min-energy --steady-state;
-    edged-coordinator compare hl1 hl2 hl4 hl8 --regime asp
+    Example: edged-coordinator compare paper-eleven --policies equal,adaptive,min-energy --steady-state
+
+    Example: edged-coordinator compare hl1 hl2 hl4 hl8 --regime asp
     """
     if _levels.are_meant(what, regime, model):
         others = {"--policies": policies, "--figure": figure, "--steady-state": steady_state or None}
