@@ -131,18 +131,14 @@ class Odd(Ranks):
 def test_another_permutation_is_told_before_a_sample_is_trained_twice() -> None:
     sampler = BalancedSampler(DATA, 5)
     sampler.ranks = Odd(0, 1)
-    with pytest.raises(
-        ValueError, match=r"\(numpy or edged differ\) is \w+ on rank 0 and another"
-    ):
+    with pytest.raises(ValueError, match=r"\(numpy or edged differ\) is \w+ on rank 0 and another"):
         next(iter(sampler))
 
 
 def test_a_rank_that_says_something_else_is_named() -> None:
     said = msgspec.json.encode(Said(7, 1.0, 10, 7))
     assert Ranks._read(1, said.ljust(200), Said) == Said(7, 1.0, 10, 7)
-    with pytest.raises(
-        RuntimeError, match="rank 1 is elsewhere in its loop, or has another version"
-    ):
+    with pytest.raises(RuntimeError, match="rank 1 is elsewhere in its loop, or has another version"):
         Ranks._read(1, b'{"terms":{}}', Said)
 
 
