@@ -4,7 +4,7 @@ The arithmetic itself is `controller/`; this file knows runs and reports.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, structs
 
@@ -26,6 +26,8 @@ from coordinator.controller.policies import find
 from coordinator.controller.policies import options as policy_options
 from edged.groups import Stepwise
 from edged.messages import Report
+
+NO_MAKESPAN: Final = "asynchronous boards have no common makespan: nobody waits for a period's end"
 
 
 class Control(Struct):
@@ -122,7 +124,8 @@ def promised(prefix: str, allocation: Allocation | None) -> dict[str, Any]:
     seconds = allocation.predicted_seconds if allocation else None
     joules = allocation.predicted_joules if allocation else None
     if seconds is None:
-        why = "not every board has been measured yet"
+        untold = "not every board has been measured yet"
+        why = next((note for note in (allocation.notes if allocation else ()) if note == NO_MAKESPAN), untold)
     elif joules is None:
         why = "not every board has joules"
     elif allocation is not None and allocation.predicted_wait_joules is None:
@@ -152,6 +155,17 @@ def merged(by_silo: Mapping[str, Allocation]) -> Allocation:
         predicted_wait_joules=_sum(waits),
         left=tuple(board for one in decisions for board in one.left),
         notes=tuple(note for one in decisions for note in one.notes),
+    )
+
+
+def without_makespan(allocation: Allocation) -> Allocation:
+    """Of sizes of orders that no round is common to: what is promised for a round does not hold."""
+    return structs.replace(
+        allocation,
+        predicted_seconds=None,
+        predicted_joules=None,
+        predicted_wait_joules=None,
+        notes=(*allocation.notes, NO_MAKESPAN),
     )
 
 

@@ -182,8 +182,8 @@ class Distribution:
         if found is None:
             return
         if self._apart():
-            for board, ranges in wants.items():
-                self._answer_one(version, board, ranges, found, now)
+            for asking, ranges in wants.items():
+                self._answer_one(version, asking, ranges, found, now)
             return
         coming = merge(*(p.todo for p in self._publications if p.version == version and p.board is None))
         wants = {board: left for board, ranges in wants.items() if (left := subtract(ranges, coming))}

@@ -62,7 +62,8 @@ def decided(run: "Rounds", boards: tuple[str, ...], number: int) -> Allocation:
         watts = run.fleet.boards[name].idling.watts
         if watts is not None:
             control.idle_watts[name] = watts
-    return allocation.allocate(control, boards, *sizes(s, len(boards)), number)
+    budget, least = sizes(s, len(boards))
+    return allocation.without_makespan(allocation.allocate(control, boards, budget, number, least))
 
 
 def sizes(state: RunState, boards: int) -> tuple[int, int]:

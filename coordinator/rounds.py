@@ -146,7 +146,8 @@ class Rounds:
             if boards:
                 other = change(silo.control)
                 budget, batch = (silo.budget, s.batch) if s.pushes is None else periods.sizes(s, len(boards))
-                found[silo.name] = allocation.allocate(other, boards, budget, s.round + 1, batch)
+                decision = allocation.allocate(other, boards, budget, s.round + 1, batch)
+                found[silo.name] = decision if s.pushes is None else allocation.without_makespan(decision)
         if not found:
             return None
         return allocation.merged(found)
