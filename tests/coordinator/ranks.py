@@ -58,19 +58,19 @@ class Ranks(Play):
         for board in boards:
             self.say(board, joined=(self.a(board).join and self.joined(board).group) or "")
 
-    def trained(self, board: str, silo: str = "all", **changes: object) -> None:
+    def trained(self, board: str, silo: str = "all", window: float = 2.0, **changes: object) -> None:
         group = self.group(silo)
-        said = Synchronous(group.name, 0, len(group.boards), group.samples, 1.0, 2.0, 0.5, 0.0, "sum")
+        said = Synchronous(group.name, 0, len(group.boards), group.samples, 1.0, window, 0.5, 0.0, "sum")
         self.feed(ev.Reported(replace(self.report(board), synchronous=said, steps=group.steps, **changes)))
 
     def stored(self, board: str, error: str | None = None) -> None:
         self.feed(ev.Stored(board, self.a(board).order, error))
 
-    def whole_round(self, boards: str = "abc", holds: str = "") -> None:
+    def whole_round(self, boards: str = "abc", holds: str = "", window: float = 2.0) -> None:
         self.meet(boards, holds)
         self.now += 10
         for board in boards:
-            self.trained(board)
+            self.trained(board, window=window)
         self.stored(self.group().uploader)
         if self.state.phase == "folding":
             self.feed(ev.Folded(self.state.round, MODEL))

@@ -115,6 +115,16 @@ def test_shares_follow_the_ranks_own_compute_times() -> None:
     assert play.shares() == {"a": 571, "b": 286, "c": 143}
 
 
+def test_an_exchange_may_take_three_times_the_slowest_ranks_step_or_what_steps_took_before() -> None:
+    play, found = Ranks(), []
+    for window in (2.0, 1000.0, 2.0):
+        group = play.order("a").rendezvous
+        assert group is not None
+        found.append(group.collective_seconds)
+        play.whole_round(window=window)
+    assert found == pytest.approx([300.0, 30.0, 300.0])
+
+
 def test_a_rank_that_dies_ends_the_attempt_for_all_and_the_round_is_done_again_by_the_others() -> None:
     play = Ranks()
     first = play.order("a").pieces
