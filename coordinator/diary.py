@@ -41,10 +41,10 @@ def _of_row(what: str, row: Any) -> str:
     if what == "control":
         words = ", ".join(f"{key} {row[key]}" for key in sorted(row.keys() - KNOWN))
         return f"run {row['run']}: {row['what']}, asked by {row['who'] or 'nobody named'}" + _because(words)
-    if what == "board_round" and row["status"] != "accepted":
+    if what == "board_round" and row["status"] not in ("accepted", "working"):
         return (
             f"run {row['run']}, round {row['round']}: {row['board']} {row['status']}, "
-            f"{row['samples']} samples are dealt again" + _because(row["reason"])
+            f"{row.get('returned', row['samples'])} samples are dealt again" + _because(row["reason"])
         )
     if what == "round" and not row["accepted"]:
         return f"run {row['run']}, round {row['round']}: nothing was accepted, the model stays as it was"

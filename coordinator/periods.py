@@ -149,7 +149,7 @@ def board_row(state: RunState, board: str) -> Row:
         "round": state.round,
         "board": board,
         "order": tally.order,
-        "status": "accepted" if tally.updates else "refused" if tally.dropped else "abandoned",
+        "status": _status(tally),
         "reason": tally.reason if tally.lost else "too old" if tally.dropped and not tally.updates else "",
         "samples": tally.samples,
         "pieces": [],
@@ -178,6 +178,13 @@ def board_row(state: RunState, board: str) -> Row:
         "closed": tally.closed,
         "parts": msgspec.to_builtins(tally.parts),
     }
+
+
+def _status(tally: Tally) -> str:
+    """The best that came of its orders; one that is longer than the period has come to nothing yet."""
+    if tally.updates:
+        return "accepted"
+    return "refused" if tally.dropped else "abandoned" if tally.lost else "working"
 
 
 def _joules(tally: Tally) -> tuple[float | None, str]:

@@ -128,7 +128,8 @@ class Agent:
         if found.cue is Cue.STRAY:
             self.counters["stray_orders"] += 1
         if found.cue is Cue.STRAY or found.board.phase is not self.board.phase:
-            log.info("%s -> %s: %s", self.board.phase.value, found.board.phase.value, found.reason)
+            level = logging.DEBUG if _short(found.board) and found.cue is not Cue.STRAY else logging.INFO
+            log.log(level, "%s -> %s: %s", self.board.phase.value, found.board.phase.value, found.reason)
         if found.cue in {Cue.RIVAL, Cue.ALONE}:
             log.warning("%s", found.reason)
         self.board = found.board
@@ -263,6 +264,11 @@ class Agent:
 
 
 _EVENTS = get_args(events.Event)
+
+
+def _short(board: Board) -> bool:
+    """Whether its order is one of many a second: a line for each step of each would fill the journal."""
+    return isinstance(board.order, messages.Train) and board.order.grain == "gradient"
 
 
 def watts_in_words(live: Live) -> str:

@@ -181,6 +181,19 @@ def test_parts_of_closed_orders_add_up_in_their_period() -> None:
     assert [closed["order"] for closed in run.rows["closed"]] == ["run1.1.a.1", "run1.1.a.2"]
 
 
+def test_a_board_whose_order_is_longer_than_a_period_has_lost_nothing() -> None:
+    run = Pushers("ab", period=20)
+    run.push("b")
+    run.push("a")
+    run.close("b", "run1.1.b.1", compute=Part(1.0, 5.0))
+    run.push("a")
+    run.push("a")
+    rows = {(row["round"], row["board"]): row for row in run.rows["board_round"]}
+    assert rows[2, "b"]["status"] == "working"
+    assert (rows[2, "b"]["samples"], rows[2, "b"]["closed"]) == (0, 1)
+    assert "b" not in run.rows["round"][1]["shares"]
+
+
 def test_an_update_older_than_the_bound_is_dropped_and_its_samples_are_dealt_again() -> None:
     run = Pushers("ab", asynchronous={"bound": 1})
     run.post()
