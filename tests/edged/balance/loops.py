@@ -16,6 +16,7 @@ from typing import Any, cast
 import msgspec
 import torch
 import torch.distributed as dist
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset
 
@@ -174,8 +175,9 @@ def accumulated() -> dict[str, Any]:
 
 
 def scaled() -> dict[str, Any]:
-    """A GradScaler, as loops in mixed precision have it."""
+    """A GradScaler, as loops in mixed precision have it, and a communication hook of the user's."""
     desk = Desk(12)
+    desk.model.register_comm_hook(None, allreduce_hook)
     balancer, scaler = desk.balance(), torch.amp.GradScaler("cpu")
     for step, (x, y, _) in enumerate(desk.batches()):
         desk.optimizer.zero_grad()
