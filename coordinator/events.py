@@ -228,9 +228,8 @@ class Fold(Struct, frozen=True):
 class Apply(Struct, frozen=True):
     """Make `version` out of `base` by the one update of the order, and answer with Applied.
 
-    With grain `gradient` the update g moves the model by -rate (g + weight_decay x), with `momentum` of the
-    coordinator's; with `model` the model becomes (1 - rate) old + rate update. The same effect gives the same
-    bytes, so it may be carried out again after a crash.
+    With grain `gradient` the update g moves the model by -rate (g + weight_decay x), with the coordinator's
+    `momentum`; with `model` it becomes (1 - rate) old + rate update. Done again it gives the same bytes.
     """
 
     run: str

@@ -36,6 +36,10 @@ PURE = (
     "edged/ceilings.py",
     "edged/splitting.py",
     "coordinator/rounds.py",
+    "coordinator/asynchronous.py",
+    "coordinator/dealing.py",
+    "coordinator/periods.py",
+    "coordinator/pushes.py",
     "coordinator/alerts.py",
     "coordinator/telemetry/schema.py",
     "coordinator/telemetry/points.py",
@@ -43,8 +47,11 @@ PURE = (
     "coordinator/telemetry/generations.py",
     "coordinator/controller",
 )
-READS_THE_FOLDER = ("coordinator/controller/policies/__init__.py",)
-"""Pure, except that it finds the policies: it lists its own folder and loads a user's file."""
+READS_THE_FOLDER = (
+    "coordinator/controller/policies/__init__.py",
+    "coordinator/controller/staleness/__init__.py",
+)
+"""Pure, except that they find what stands beside them: they list their own folder (or load a user's file)."""
 
 IMPURE = frozenset(
     "asyncio concurrent ctypes datetime fcntl ftplib glob http io logging mmap multiprocessing os paho "

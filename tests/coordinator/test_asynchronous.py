@@ -1,17 +1,13 @@
 """Asynchronous updates, event by event: who gets which order when, what counts, who waits, how a run ends."""
 
-import re
 from typing import Any
 
 import pytest
 
 from coordinator import events as ev
 from coordinator.controller import Weights
-from coordinator.events import Prepared
-from coordinator.run import begin
-from edged.controls import AsynchronousSettings
-from edged.messages import Accepted, Attend, Part, Parts, Refused, StandBy, Train
-from tests.coordinator.play import MODEL, birth, settings
+from edged.messages import Accepted, Part, Parts, StandBy
+from tests.coordinator.play import MODEL, birth
 from tests.coordinator.pushers import Pushers
 
 
@@ -194,106 +190,6 @@ def test_a_board_whose_order_is_longer_than_a_period_has_lost_nothing() -> None:
     assert "b" not in run.rows["round"][1]["shares"]
 
 
-def test_an_update_older_than_the_bound_is_dropped_and_its_samples_are_dealt_again() -> None:
-    run = Pushers("ab", asynchronous={"bound": 1})
-    run.post()
-    first = newest(run, "b").pieces
-    run.push("a")
-    run.push("a")
-    run.post()
-    run.report("b")
-    assert not run.collects
-    run.post()
-    assert run.workers["b"].refused == ["run1.1.b.1"]
-    assert run.notes["stale_updates"] == 1
-    assert newest(run, "b").pieces == first
-    assert newest(run, "b").order == "run1.1.b.2"
-    row = run.rows["push"][-1]
-    assert (row["status"], row["staleness"], row["model"]) == ("refused", 2, None)
-    assert "2 versions old, the bound is 1" in row["reason"]
-
-
-def test_an_update_that_became_too_old_while_it_waited_is_dropped() -> None:
-    run = Pushers("abc", asynchronous={"bound": 1})
-    run.post()
-    for board in "abc":
-        run.report(board)
-    for board in "abc":
-        run.upload(f"run1.1.{board}.1")
-    run.apply()
-    run.apply()
-    assert not run.applies
-    assert [row["status"] for row in run.rows["push"]] == ["accepted", "accepted", "refused"]
-    run.settle()
-    assert len(run.places()) == len(set(run.places())) == 300
-
-
-def test_a_fast_board_waits_for_the_slowest_and_is_told_so() -> None:
-    run = Pushers("ab", asynchronous={"staleness": "ssp", "staleness_options": {"ahead": 2}})
-    run.push("a")
-    run.push("a")
-    waits = newest(run, "a")
-    assert isinstance(waits, Attend)
-    assert waits.reason == "waits for b: 2 updates ahead of it, 2 at most"
-    sent = len(run.workers["a"].accepted)
-    run.wait(5.0)
-    assert newest(run, "a") is waits
-    assert sent == 2
-    run.push("b")
-    assert isinstance(newest(run, "a"), Train)
-
-
-def test_nobody_waits_for_a_board_that_is_gone_or_fails_and_it_comes_back_beside_the_slowest() -> None:
-    run = Pushers("ab", asynchronous={"staleness": "ssp", "staleness_options": {"ahead": 2}})
-    run.push("a")
-    run.push("a")
-    assert isinstance(newest(run, "a"), Attend)
-    run.feed(ev.Born(birth("b", run.workers["b"].boot, "closed")))
-    assert isinstance(newest(run, "a"), Train)
-    for _ in range(4):
-        run.push("a")
-    run.restart_board("b")
-    run.post()
-    pushes = run.state.pushes
-    assert pushes is not None
-    assert pushes.boards["b"].clock == pushes.boards["a"].clock == 6
-    for _ in range(2):
-        run.push("a")
-    assert isinstance(newest(run, "a"), Attend)
-
-
-def test_a_board_that_keeps_failing_is_tried_more_and_more_rarely_and_holds_nobody() -> None:
-    run = Pushers("ab", asynchronous={"staleness": "ssp"}, periods=9)
-    for _ in range(3):
-        run.post()
-        run.abandon("b")
-    pushes = run.state.pushes
-    assert pushes is not None
-    assert pushes.boards["b"].failures == 2
-    assert pushes.members == ["a"]
-    for _ in range(6):
-        run.push("a", 0.1)
-    assert isinstance(newest(run, "a"), Train)
-    assert run.state.assignments["b"].order == "run1.1.b.2"
-    run.wait(1.0)
-    assert run.state.assignments["b"].order == "run1.1.b.3"
-    run.push("b")
-    assert pushes.boards["b"].failures == 0
-
-
-def test_a_run_in_which_nothing_is_accepted_for_long_pauses_with_the_reason() -> None:
-    run = Pushers("a")
-    for _ in range(20):
-        run.post()
-        if not run.state.paused:
-            run.abandon("a")
-            run.wait(31.0)
-    assert run.state.phase == "paused"
-    assert "no memory" in run.state.reason
-    run.feed(ev.Hold(False))
-    assert (run.state.phase, run.state.open_count, run.state.reason) == ("running", 1, "")
-
-
 def test_a_pause_lets_orders_end_and_resuming_goes_on_in_the_same_period() -> None:
     run = Pushers()
     run.push("a")
@@ -317,110 +213,6 @@ def test_a_board_that_joins_in_mid_period_gets_an_order_at_once_of_the_mean_size
     assert newest(run, "c").model == "run1.1"
 
 
-def test_a_drained_board_gets_no_more() -> None:
-    run = Pushers()
-    run.feed(ev.Admission("c", "drain"))
-    run.push("c")
-    assert run.state.assignments["c"].status == "accepted"
-    assert not [order for order in run.workers["c"].accepted if order != "run1.1.c.1"]
-    run.settle()
-    assert {row["board"] for row in run.rows["push"] if row["round"] == 3} == {"a", "b"}
-
-
-def test_stopping_keeps_what_was_accepted_and_writes_its_rows() -> None:
-    run = Pushers()
-    run.push("a")
-    run.push("b")
-    run.post()
-    run.report("c")
-    run.upload()
-    run.feed(ev.Halt("stopped by the operator"))
-    assert run.finished == ev.Finished("run1", "stopped by the operator", False)
-    row = run.rows["round"][-1]
-    assert (row["accepted"], row["open"]) == (20, 0)
-    assert row["accepted"] + row["returned"] == row["ordered"]
-    run.apply()
-    assert run.state.merges == 2
-    assert run.notes["stray_merges"] == 1
-
-
-def test_a_full_disk_pauses_the_run_and_resuming_applies_the_same_update() -> None:
-    run = Pushers("a")
-    run.post()
-    run.report("a")
-    run.upload()
-    failed = run.applies.pop()
-    run.feed(ev.ApplyFailed(failed.version, "No space left on device"))
-    assert run.state.paused
-    assert "run1.1.a.1 could not be applied: No space left" in run.state.reason
-    run.wait(1.0)
-    assert not run.applies
-    run.feed(ev.Hold(False))
-    assert run.applies == [failed]
-    run.apply()
-    assert run.state.accepted == 10
-
-
-def test_an_update_that_cannot_be_used_costs_its_board_one_order() -> None:
-    run = Pushers("a")
-    run.post()
-    run.report("a")
-    run.upload()
-    failed = run.applies.pop()
-    run.feed(ev.ApplyFailed(failed.version, "tensor 'w' is missing", unusable=True))
-    assert isinstance(run.mail[0][1], Refused)
-    assert newest(run, "a").order == "run1.1.a.2"
-    run.settle()
-    assert len(run.places()) == len(set(run.places())) == 300
-
-
-def test_a_stored_update_counts_though_its_board_is_restarted() -> None:
-    run = Pushers("ab")
-    run.post()
-    run.report("a")
-    run.upload()
-    run.restart_board("a")
-    run.apply()
-    assert run.state.accepted == 10
-    assert newest(run, "a").order == "run1.1.a.2"
-
-
-def test_a_board_that_missed_its_acceptance_hears_it_with_its_next_order() -> None:
-    run = Pushers("a")
-    run.post()
-    run.report("a")
-    run.upload()
-    run.apply()
-    run.post(lose=True)
-    run.wait(2.0)
-    assert [type(message) for _, message in run.mail] == [Accepted, Train]
-    run.feed(ev.Reported(run.workers["a"].report()))
-    run.post()
-    assert run.workers["a"].accepted == ["run1.1.a.1", "run1.1.a.1"]
-    assert run.notes["duplicate_reports"] == 1
-
-
-@pytest.mark.parametrize("moment", ["ordered", "reported", "stored", "applied"])
-def test_the_coordinator_may_be_killed_at_any_moment(moment: str) -> None:
-    run = Pushers()
-    run.push("b")
-    run.post()
-    if moment != "ordered":
-        run.report("a")
-    if moment in ("stored", "applied"):
-        run.upload()
-    cut_off = run.applies[:1] if moment == "applied" else []
-    for effect in cut_off:
-        run.made[effect.version] = effect.order  # the file is there, the state does not know it
-    run.kill_coordinator()
-    assert run.applies == cut_off or moment == "stored"
-    run.settle()
-    assert len(run.places()) == len(set(run.places())) == 300
-    assert {row["model"]: row["order"] for row in run.rows["push"]} == {
-        int(version.split(".")[1]): order for version, order in run.made.items()
-    }
-
-
 def test_sizes_follow_speed_at_the_turn_of_a_period() -> None:
     run = Pushers("abc", policy="omnilearn", period=120, periods=5)
     for _ in range(4):
@@ -431,39 +223,3 @@ def test_sizes_follow_speed_at_the_turn_of_a_period() -> None:
     assert sizes == {"a": 17, "b": 9, "c": 4}
     assert told is not None
     assert sum(told.shares.values()) == 30
-
-
-@pytest.mark.parametrize(
-    ("changes", "text"),
-    [
-        ({"asynchronous": {"grain": "epoch"}}, "grain is gradient or model, not 'epoch'"),
-        ({"asynchronous": {"staleness": "fresh"}}, "no staleness rule 'fresh'; there are consgd"),
-        ({"asynchronous": {"staleness": "ssp", "staleness_options": {"ahead": 0}}}, "it must be at least 1"),
-        ({"asynchronous": {"scale": "log"}}, "scale is batch or none, not 'log'"),
-        ({"asynchronous": {"grain": "model", "alpha": 0.0}}, "alpha = 0.0: it must be above 0"),
-        ({"asynchronous": {"momentum": 1.0}}, "momentum must be at least 0 and below 1, not 1.0"),
-        ({"asynchronous": {"grain": "model", "momentum": 0.5}}, "momentum is for grain gradient"),
-        ({"optimizer": "adam"}, "give optimizer sgd with a learning rate for it, or take grain model"),
-        ({"optimizer_state": "average"}, "optimizer_state average does not work with grain gradient"),
-        ({"batch": 2000}, "batch 2000 is larger than the 1000 samples of a period"),
-        ({"policy": "adaptive"}, "policy adaptive is for pma, ddp, hfl-ddp, not for asp"),
-        ({"regime": "pma"}, "are for regime asp, not for pma"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused_by_name(changes: dict[str, Any], text: str) -> None:
-    given = {"regime": "asp", "policy": "equal", "asynchronous": {}, **changes}
-    asynchronous = AsynchronousSettings(**given.pop("asynchronous"))
-    with pytest.raises(ValueError, match=re.escape(text)):
-        begin(Prepared("r", settings(asynchronous=asynchronous, **given), "h", MODEL, "f", 5000), 1, "c")
-
-
-def test_a_large_model_is_refused_for_gradients_unless_it_is_asked_for() -> None:
-    large = type(MODEL)(9_000_000, 1000, "a" * 64)
-
-    def begun(**asynchronous: Any) -> str:
-        chosen = settings(regime="asp", policy="equal", asynchronous=AsynchronousSettings(**asynchronous))
-        return begin(Prepared("r", chosen, "h", large, "f", 5000), 1, "c").phase
-
-    with pytest.raises(ValueError, match=r"9,000,000 bytes.*--grain model, or --allow-large"):
-        begun()
-    assert begun(allow_large=True) == begun(grain="model") == "gathering"
