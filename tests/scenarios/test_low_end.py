@@ -156,7 +156,8 @@ def small_disk(lab: Lab, name: str, size: str) -> Iterator[Path]:
         yield folder
     finally:
         lab.close()
-        subprocess.run(["umount", str(folder)], check=True)
+        # Lazily: a child of theirs may take a moment longer to be gone.
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def leave(disk: Path, bytes_free: int) -> None:
