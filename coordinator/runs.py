@@ -5,6 +5,7 @@ What happens within it is `rounds`'. Here stands also which of its model files m
 
 import logging
 import re
+import secrets
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +22,7 @@ from coordinator.evaluations import Beginning, Source
 from coordinator.rounds import Rounds
 from coordinator.run import RunState, begin, rate
 from coordinator.store import Row, StoreError
+from coordinator.telemetry.lines import is_set
 from edged import tasks
 from edged.controls import RunSettings, SiloSettings
 from edged.messages import Manifest
@@ -83,7 +85,7 @@ class Runs:
             present = self.beginning or (rounds.state.run if rounds else "")
             raise RunError(f"run {present} is not over: wait for it or `edged-coordinator stop` it")
         settings = self._checked(settings)
-        run = settings.name or _name(settings.task)
+        run = settings.name or name_of(settings.task, self._server.tools.wall())
         if self._server.store.history.known(run):
             raise RunError(f"run {run} is in the store already; give another --name")
         try:
@@ -251,7 +253,9 @@ def _rehearsal(settings: RunSettings) -> ev.Prepared:
     return ev.Prepared("rehearsal", whole, "", Manifest(1, 1, "0" * 64), None, None)
 
 
-def _name(task: str) -> str:
+def name_of(task: str, wall: float) -> str:
+    """By task and date; by a clock that was not set, by chance in place of the date."""
     stem = task.rpartition("/")[2].removesuffix(".py").lower()
     stem = re.sub(r"[^a-z0-9_-]", "-", stem).strip("-_") or "run"
-    return f"{stem[:40]}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
+    when = time.strftime("%Y%m%d-%H%M%S", time.gmtime(wall)) if is_set(wall) else secrets.token_hex(4)
+    return f"{stem[:40]}-{when}"
