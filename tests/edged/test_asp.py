@@ -1,5 +1,6 @@
 """Asynchronous updates, the board's half: its gradient is that of one process, applied it is the step."""
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -53,18 +54,21 @@ class Lessons:
         self.data = self.task.load(Path(tasks.BUILTIN), self.options)
         self.model = self.task.model(self.options, subseed(7, "init"))
 
-    def train(self, given: Train) -> regimes.Outcome:
-        self.told: list[object] = []
-        bench = Bench(
+    def bench(self, given: Train) -> Bench:
+        return Bench(
             board="pi4",
             order=given.order,
             pace=Pace(None),
             memory=Memory(),
-            tell=self.told.append,
+            tell=lambda _: None,
             cancelled=lambda _: False,
         )
-        lesson = regimes.Lesson(given, self.task, self.options, self.data, self.model)
-        return regimes.find("asp").train(lesson, bench)
+
+    def lesson(self, given: Train) -> regimes.Lesson:
+        return regimes.Lesson(given, self.task, self.options, self.data, self.model)
+
+    def train(self, given: Train) -> regimes.Outcome:
+        return regimes.find("asp").train(self.lesson(given), self.bench(given))
 
     def fresh(self) -> Any:
         return self.task.model(self.options, subseed(7, "init"))
@@ -129,16 +133,7 @@ def test_with_grain_model_an_order_is_local_training_as_in_pma(lessons: Lessons)
     outcome = lessons.train(given)
     assert (outcome.samples, outcome.steps) == (40, 5)
     lessons.model = lessons.fresh()
-    bench = Bench(
-        board="pi4",
-        order=given.order,
-        pace=Pace(None),
-        memory=Memory(),
-        tell=lambda _: None,
-        cancelled=lambda _: False,
-    )
-    lesson = regimes.Lesson(given, lessons.task, lessons.options, lessons.data, lessons.model)
-    plain = regimes.find("pma").train(lesson, bench)
+    plain = regimes.find("pma").train(lessons.lesson(given), lessons.bench(given))
     assert all(torch.equal(outcome.tensors[name], value) for name, value in plain.tensors.items())
 
 
@@ -160,3 +155,22 @@ def test_a_model_is_mixed_in_by_the_rate(lessons: Lessons, tmp_path: Path) -> No
 def test_an_unknown_grain_is_refused_by_name(lessons: Lessons) -> None:
     with pytest.raises(regimes.TrainingError, match="grain 'epoch' is unknown here"):
         lessons.train(order("epoch", Piece(0, 0, 4)))
+
+
+def test_the_example_of_add_a_regime_trains(lessons: Lessons, tmp_path: Path) -> None:
+    import torch
+
+    page = (Path(__file__).parents[2] / "docs/add-a-regime.md").read_text(encoding="utf-8")
+    file = tmp_path / "one_step.py"
+    file.write_text(page.split("```python\n")[1].split("```")[0], encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("one_step", file)
+    assert spec is not None
+    assert spec.loader is not None
+    regime = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(regime)
+    lessons.model = lessons.fresh()
+    given = order("model", Piece(0, 0, 32))
+    outcome = regime.train(lessons.lesson(given), lessons.bench(given))
+    assert (outcome.samples, outcome.steps, regime.NAME) == (32, 1, "one-step")
+    before = lessons.fresh().state_dict()
+    assert any(not torch.equal(outcome.tensors[name], value) for name, value in before.items())
