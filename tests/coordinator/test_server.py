@@ -1,11 +1,13 @@
 """A coordinator and its boards over one broker: runs end, survive kills, and answer their operator."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from msgspec import structs
 
+from coordinator.runs import name_of
 from edged import controls
 from edged.messages import Energy, FleetState, Report, Steady, decode, encode
 from edged.weights import arrays
@@ -52,6 +54,11 @@ def test_the_learning_rate_is_linear_in_the_batch_where_it_is_asked_for(
     hall.until(lambda: hall.server.rounds is not None)
     assert hall.server.rounds is not None
     assert hall.server.rounds.state.settings.learning_rate == pytest.approx(rate)
+
+
+def test_a_run_is_named_after_its_task_and_the_date_where_there_is_one() -> None:
+    assert name_of("/srv/My Task.py", 1.8e9) == "my-task-20270115-080000"
+    assert re.fullmatch(r"digits-[0-9a-f]{8}", name_of("digits", 20.0)), "a clock without battery"
 
 
 def test_the_model_goes_out_once_whatever_the_number_of_boards(tmp_path: Path) -> None:
