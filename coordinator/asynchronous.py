@@ -75,7 +75,8 @@ def stored(run: "Rounds", a: Assignment, now: float) -> None:
     if a.status == "reported" and a.report is not None:
         a.settle("stored", "", now)
         _of(run).pending.append(a.board)
-        run.emit(ev.Save())
+        if _of(run).applying or _of(run).trouble:
+            run.emit(ev.Save())  # else it is applied at once, after a save
 
 
 def applied(run: "Rounds", event: ev.Applied | ev.ApplyFailed, now: float) -> None:

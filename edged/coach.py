@@ -103,7 +103,7 @@ class Coach:
             kept=str(self._cargo.kept) if order.rendezvous is not None else "",
         )
         if order.rendezvous is None:
-            self._give(job)
+            self._give(job if order.grain != "gradient" else replace(job, micro_batch=self._known(order)))
         else:
             self._size(job)
 
@@ -160,6 +160,14 @@ class Coach:
         """The process ends."""
         self._stop_trying()
         self._child.close()
+
+    def _known(self, order: Train) -> int | None:
+        """Samples at once of an order that is one batch: as set, or as found for an earlier group; it is not
+        worth a trial, for an order that does not fit costs nobody but this board."""
+        if self._plan.micro_batch is not None or self._sizing is None:
+            return self._plan.micro_batch
+        known = self._sizing.size(order)
+        return known.samples if known is not None and known.most else None
 
     def _size(self, job: work.Job) -> None:
         """With as many samples at once as fit, which may have to be tried first."""

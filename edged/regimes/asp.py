@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from edged.dealing import cut_evenly
 from edged.optimizers import GRADIENT
 from edged.regimes import Lesson, Outcome, TrainingError, pma
 from edged.schedule import indices, subseed
@@ -29,21 +30,36 @@ def train(lesson: Lesson, bench: Bench, /) -> Outcome:
 
 
 def _gradient(lesson: Lesson, bench: Bench) -> Outcome:
-    """The whole order is one batch; its mean gradient stands beside whatever of the model has none."""
+    """The whole order is one batch, or parts of it whose gradients add up to the same; its mean gradient
+    stands beside whatever of the model has none."""
     import torch
+    from torch.nn.modules.batchnorm import _BatchNorm
 
     order, task, model = lesson.order, lesson.task, lesson.model
     chosen = indices(order.pieces, order.seed, order.pool_samples)
     torch.manual_seed(subseed(order.seed, "dropout", bench.board, order.round, order.attempt))
     model.train()
     model.zero_grad(set_to_none=True)
+    parts = cut_evenly(len(chosen), bench.micro_batch)
+    if len(parts) > 1 and any(isinstance(module, _BatchNorm) for module in model.modules()):
+        raise TrainingError(
+            f"{bench.micro_batch} samples at once fit into its memory, an order is a batch of {len(chosen)}, "
+            "and the model has BatchNorm: a smaller --batch, or a model with GroupNorm"
+        )
+    loss_sum, done = 0.0, 0
+    sums: dict[str, float] = {}
     bench.begin()
-    loss, sums = task.loss_sum(model, task.batch(lesson.data, chosen))
-    value = float(loss.detach())
-    if not math.isfinite(value):
-        raise TrainingError(f"the loss is {value}")
-    torch.autograd.backward(loss / len(chosen))
-    bench.step(len(chosen), len(chosen))
+    for part in parts:
+        loss, others = task.loss_sum(model, task.batch(lesson.data, chosen[done : done + part]))
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise TrainingError(f"the loss is {value}")
+        torch.autograd.backward(loss / len(chosen))
+        done += part
+        loss_sum += value
+        for name, other in others.items():
+            sums[name] = sums.get(name, 0.0) + other
+        bench.step(done, part)
     bench.end()
     tensors = dict(model.state_dict())
     # A parameter with two names has its gradient under both.
@@ -51,4 +67,4 @@ def _gradient(lesson: Lesson, bench: Bench) -> Outcome:
         if parameter.grad is not None:
             del tensors[name]
             tensors[GRADIENT + name] = parameter.grad
-    return Outcome(tensors, value, dict(sums), 1, len(chosen))
+    return Outcome(tensors, loss_sum, sums, 1, len(chosen))

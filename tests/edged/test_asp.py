@@ -54,7 +54,7 @@ class Lessons:
         self.data = self.task.load(Path(tasks.BUILTIN), self.options)
         self.model = self.task.model(self.options, subseed(7, "init"))
 
-    def bench(self, given: Train) -> Bench:
+    def bench(self, given: Train, micro_batch: int | None = None) -> Bench:
         return Bench(
             board="pi4",
             order=given.order,
@@ -62,6 +62,7 @@ class Lessons:
             memory=Memory(),
             tell=lambda _: None,
             cancelled=lambda _: False,
+            micro_batch=micro_batch,
         )
 
     def lesson(self, given: Train) -> regimes.Lesson:
@@ -94,6 +95,23 @@ def test_the_gradient_of_an_order_is_that_of_one_process(lessons: Lessons) -> No
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(found[name], parameter.grad, rtol=1e-6, atol=1e-8)
     assert outcome.loss_sum == pytest.approx(float(loss.detach()))
+
+
+def test_parts_that_fit_into_memory_add_up_to_the_same_gradient(lessons: Lessons) -> None:
+    import torch
+
+    given = order("gradient", Piece(0, 0, 23))
+    whole = lessons.train(given)
+    kept = {name: value.clone() for name, value in whole.tensors.items()}
+    cut = regimes.find("asp").train(lessons.lesson(given), lessons.bench(given, micro_batch=5))
+    assert (cut.samples, cut.steps, cut.sums) == (whole.samples, 1, whole.sums)
+    assert cut.loss_sum == pytest.approx(whole.loss_sum)
+    for name, value in cut.tensors.items():
+        torch.testing.assert_close(value, kept[name], rtol=1e-4, atol=1e-6)
+    lessons.model = torch.nn.Sequential(lessons.fresh(), torch.nn.BatchNorm1d(10))
+    with pytest.raises(regimes.TrainingError, match="5 samples at once fit into its memory"):
+        regimes.find("asp").train(lessons.lesson(given), lessons.bench(given, micro_batch=5))
+    lessons.model = lessons.fresh()
 
 
 def test_applying_a_gradient_is_the_optimizers_step(lessons: Lessons, tmp_path: Path) -> None:
