@@ -40,24 +40,25 @@ def deal(run: "Rounds", now: float) -> None:
 
 
 def _gather(run: "Rounds", ready: list[str]) -> None:
-    """Who takes part now. Who comes (back) goes on where the slowest of the others is, so that nobody waits
-    for what it has missed."""
+    """Who takes part now. Who comes (back) stands beside the slowest of the others, so that nobody waits for
+    what it has missed, nor it for what they have."""
     s, p = run.state, _of(run)
     here = {*ready, *(a.board for a in s.assignments.values() if a.open)}
     here = {board for board in here if p.pusher(board).failures < FAILURES_TO_STEP_BACK}
     stayed = [p.pusher(board).clock for board in p.members if board in here]
     for board in here.difference(p.members):
         pusher = p.pusher(board)
-        pusher.clock = max(pusher.clock, min(stayed, default=0))
+        pusher.clock = min(stayed, default=pusher.clock)
     p.members = sorted(here)
 
 
 def _held(run: "Rounds", board: str, now: float) -> bool:
     """Whether the board has to wait for a slower one; it is told once, and its waiting is accounted."""
     s, p = run.state, _of(run)
-    if p.ahead is None or not p.members:
+    working = [name for name in p.members if share(run, name)] if p.ahead is not None else []
+    if p.ahead is None or not working:
         return False
-    slowest = min(p.members, key=lambda name: (p.pusher(name).clock, name))
+    slowest = min(working, key=lambda name: (p.pusher(name).clock, name))
     lead = p.pusher(board).clock - p.pusher(slowest).clock
     if lead < p.ahead:
         return False

@@ -83,6 +83,20 @@ def test_nobody_waits_for_a_board_that_is_gone_or_fails_and_it_comes_back_beside
     assert isinstance(newest(run, "a"), Attend)
 
 
+def test_a_board_that_comes_back_does_not_wait_for_those_that_came_after_it() -> None:
+    run = Pushers("a", asynchronous={"staleness": "ssp", "staleness_options": {"ahead": 2}})
+    for _ in range(5):
+        run.push("a")
+    run.feed(ev.Born(birth("a", run.workers["a"].boot, "closed")))
+    run.workers["b"] = type(run.workers["a"])("b")
+    run.feed(ev.Born(birth("b", "b-1")))
+    run.push("b")
+    run.restart_board("a")
+    assert isinstance(newest(run, "a"), Train)
+    run.push("a")
+    assert isinstance(newest(run, "a"), Train)
+
+
 def test_a_board_that_keeps_failing_is_tried_more_and_more_rarely_and_holds_nobody() -> None:
     run = Pushers("ab", asynchronous={"staleness": "ssp"}, periods=9)
     for _ in range(3):
