@@ -41,7 +41,7 @@ def test_the_training_child_and_the_coordinators_files_come_to_the_same_losses(t
         3,
         AsynchronousSettings(),
         task="digits",
-        budget=640,
+        budget=320,
         rounds=2,
         learning_rate=0.02,
         options=SMALL.options,
