@@ -22,6 +22,9 @@ STRICT_SECONDS = 10.0
 SETTLE_SECONDS = 2.0
 """A run whose boards are not named starts once no further one has appeared for so long."""
 COLLECTIVE_SECONDS = 30.0
+MUSTER_FACTOR = 2.0
+"""Ranks that were never timed get so many times a new board's deadline: before the first group torch is
+imported twice, once to try what fits into memory, and each takes minutes on a RISC-V board."""
 
 
 def gather(run: "Rounds", now: float) -> None:
@@ -172,7 +175,8 @@ def issue(run: "Rounds", silo: Silo, group: Group, shares: dict[str, int], now: 
         for board, n in zip(group.boards, group.shares, strict=True)
     ]
     longest = _longest(silo, group, times)
-    due, limit = deadline(now, longest, s.settings.deadline_floor_seconds, s.settings.deadline_limit_seconds)
+    floor = s.settings.deadline_floor_seconds * (MUSTER_FACTOR if longest is None else 1)
+    due, limit = deadline(now, longest, floor, s.settings.deadline_limit_seconds)
     patience = COLLECTIVE_SECONDS * NEW_BOARD_FACTOR
     if longest is not None:
         patience = max(COLLECTIVE_SECONDS, 3 * longest / group.steps)

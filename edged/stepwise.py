@@ -59,6 +59,8 @@ class Adjuster:
         self._upper = None if rule.upper is None else [max(1, -(-rule.upper // steps))] * m
         self.speeds: list[float] | None = None
         self.changes = 0
+        self.notes: list[str] = []
+        """What was learnt of ceilings when it last heard."""
         if self._ceilings is not None:
             caps = self._caps(-(-total // steps))
             if any(part * self._batch > cap for part, cap in zip(self._parts, caps, strict=True)):
@@ -88,7 +90,7 @@ class Adjuster:
         speeds = [1 / time for time in self._smoothed or ()]
         present = {board: part * self._batch for board, part in zip(self._boards, self._parts, strict=True)}
         if self._ceilings is not None:
-            self._ceilings.hear(present, dict(zip(self._boards, speeds, strict=True)))
+            self.notes = self._ceilings.hear(present, dict(zip(self._boards, speeds, strict=True)))
         wanted = self._wanted(speeds)
         off = max(abs(new - old) / old for new, old in zip(wanted, self._parts, strict=True))
         if off <= self._rule.deadband:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, cast
@@ -228,6 +229,8 @@ class _Steps:
         began = stamps.now()
         found = self._group.gather([sum(stamps.compute[self._seen :]), float(self._samples)])
         self._adjuster.hear([seconds for seconds, _ in found], [int(samples) for _, samples in found])
+        for note in self._adjuster.notes if self._rank == 0 else ():
+            sys.stderr.write(f"edged.trainer: step {step + 1}: {note}\n")
         self._seen, self._samples = step + 1, 0
         stamps.aside(began)
 

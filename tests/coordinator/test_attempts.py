@@ -117,6 +117,7 @@ def test_shares_follow_the_ranks_own_compute_times() -> None:
 
 def test_an_exchange_may_take_three_times_the_slowest_ranks_step_or_what_steps_took_before() -> None:
     play, found = Ranks(), []
+    assert play.a("a").deadline_seconds - play.a("a").issued_seconds == 600.0
     for window in (2.0, 1000.0, 2.0):
         group = play.order("a").rendezvous
         assert group is not None

@@ -90,11 +90,14 @@ LEARNING = Stepwise("omnilearn", 20, 0.5, 0.05, fall=0.1)
 def learnt(then: int = 0) -> tuple[Adjuster, list[list[int]]]:
     """Ranks of which the first is slow above 120 samples a step; sizes by adjustment."""
     adjuster, sizes, found = Adjuster(LEARNING, [1000, 1000, 1000], 10, "abc"), [100] * 3, []
+    notes: list[str] = []
     for number in range(12 + then):
         slow = number < 12 and sizes[0] > 120
         heard(adjuster, [20 * n for n in sizes], [0.04 if slow else 0.01, 0.02, 0.02])
+        notes += adjuster.notes
         sizes = adjuster.sizes(300)
         found.append(sizes)
+    assert len([note for note in notes if "its ceiling is 100" in note]) == 1
     return adjuster, found
 
 
