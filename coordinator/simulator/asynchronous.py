@@ -14,7 +14,7 @@ from coordinator.simulator.fleetfile import FleetFile
 from coordinator.simulator.learning import Training
 from coordinator.simulator.levels import CORES, WORKER_BATCH, Level, Table, fleet
 from coordinator.simulator.profiles import Profile
-from coordinator.simulator.synchronous import PLANS
+from coordinator.simulator.synchronous import PLANS, metered
 from coordinator.simulator.tally import joules_of
 from coordinator.simulator.world import World
 from coordinator.updates import Updates, updates
@@ -122,7 +122,6 @@ def _row(level: Level, profile: Profile, plan: str, *, epochs: int, seed: int, n
     # Models of the papers are above what is sensible to send for every batch; here nothing is sent.
     world, found = play(boards, settings(plan, boards, epochs, seed, AsynchronousSettings(allow_large=True)))
     closed = [row["parts"] for row in world.rows["closed"]]
-    joules = [joules_of(closed, part) or 0.0 for part in PARTS]
     spent = sum(parts[part]["seconds"] for parts in closed for part in PARTS)
     last = world.rows["round"][-1]
     return Row(
@@ -135,7 +134,7 @@ def _row(level: Level, profile: Profile, plan: str, *, epochs: int, seed: int, n
         seed,
         int(last["accepted_in_all"]),
         world.now,
-        sum(joules),
+        metered(joules_of(closed, part) for part in PARTS),
         sum(parts["wait"]["seconds"] for parts in closed) / spent,
         last["scale"],
         last["rule"],

@@ -4,7 +4,7 @@ In virtual time, by `loop`: the decisions are the coordinator's and the ranks' o
 with invented watts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -101,7 +101,7 @@ def _rows(
                 sum(batches),
                 compute,
                 seconds,
-                sum(one.joules or 0.0 for one in lived),
+                metered(one.joules for one in lived),
                 sum(one.wait_seconds for one in lived) / (seconds * len(cores)),
                 sum(len(one.changed_after) for one in together) + _moves(lived),
                 (min(batches), max(batches)),
@@ -131,6 +131,14 @@ def play(
         step_communication_seconds=first.step_communication_seconds,
     )
     return list(live(control, dict.fromkeys(range(1, epochs + 1), members), work, _Workers(workers)))
+
+
+def metered(joules: Iterable[float | None]) -> float:
+    """Their sum. Raises ValueError where some are not known: every worker of a level has its watts."""
+    known = list(joules)
+    if None in known:
+        raise ValueError("a worker has no joules")
+    return sum(value for value in known if value is not None)
 
 
 class _Workers:
