@@ -8,6 +8,8 @@ from coordinator.simulator.fleetfile import read
 from coordinator.simulator.levels import CORES, LEVELS, Level, expected_cut
 from coordinator.simulator.profiles import PROFILES
 from coordinator.simulator.synchronous import PLANS, Row, changing, fixed, play
+from edged.groups import Stepwise
+from edged.stepwise import Adjuster
 
 
 def by_batches(rows: tuple[Row, ...]) -> dict[str, Row]:
@@ -36,6 +38,23 @@ def test_dynamic_batches_follow_a_change_of_cores_within_two_adjustments(model: 
     assert rows["static"].followed == (None,) * 5 + (0,)
     assert rows["static"].cut == 0
     assert rows["dynamic"].cut > 0.4
+
+
+@pytest.mark.parametrize("change", [50, 60, 75])
+def test_a_change_of_cores_amid_a_round_is_followed_within_two_adjustments(change: int) -> None:
+    """Up to then all cores are alike and heard every 20 steps, so the first time after it is a blend."""
+    adjuster = Adjuster(Stepwise("omnilearn", 20, 0.5, 0.05), [3200] * 4, 100)
+    sizes, heard = [32] * 4, [0.0] * 4
+    changes = 0
+    for step in range(140):
+        speeds = CORES["BSP"]["hl1" if step < change else "hl8"]
+        heard = [t + n / speed for t, n, speed in zip(heard, sizes, speeds, strict=True)]
+        if (step + 1) % 20 == 0:
+            changes += adjuster.hear(heard, [20 * n for n in sizes])
+            sizes, heard = adjuster.sizes(128) if adjuster.speeds else sizes, [0.0] * 4
+            assert sum(sizes) == 128
+    assert changes <= 2
+    assert sizes == [16, 16, 11, 85]
 
 
 @pytest.mark.parametrize("batches", PLANS)
