@@ -53,7 +53,7 @@ class Assignment(Struct):
     gone: bool = False
     """A rank that was lost after all steps were done: nothing more is to be heard of it."""
     after: str = ""
-    """Of asynchronous updates: the accepted order before; its acceptance goes ahead when this is repeated."""
+    """Of asynchronous updates: the board's accepted order before, as its message says."""
     age: int = 0
     """Of an asynchronous update: versions it was old when it was applied or dropped, and how it counted."""
     factor: float = 1.0

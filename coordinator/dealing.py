@@ -65,13 +65,14 @@ def _held(run: "Rounds", board: str, now: float) -> bool:
     a = s.assignments.get(board)
     if a is None or a.status != "attending":
         why = f"waits for {slowest}: {lead} updates ahead of it, {p.ahead} at most"
-        message = orders.attend(s, _next_id(run, board), why)
-        limit = now + s.settings.deadline_limit_seconds
         boot = run.fleet.boards[board].birth.boot
+        after = _after(a, boot)
+        message = structs.replace(orders.attend(s, _next_id(run, board), why), accepted=after or None)
+        limit = now + s.settings.deadline_limit_seconds
         floor = s.settings.deadline_floor_seconds
         waiting = Assignment(board, boot, message, 0, (), "attending", now, limit, limit, floor)
         waiting.since_seconds = waiting.sent_seconds = now
-        waiting.after = a.order if a is not None and a.status == "accepted" and a.boot == boot else ""
+        waiting.after = after
         waiting.due(now)
         s.assignments[board] = waiting
         run.saying.append(ev.Send(board, message))
@@ -80,21 +81,28 @@ def _held(run: "Rounds", board: str, now: float) -> bool:
 
 def _issue(run: "Rounds", board: str, samples: int, now: float) -> None:
     s, p = run.state, _of(run)
-    silo, before = s.silos[ALL], s.assignments.get(board)
+    silo, after = s.silos[ALL], _after(s.assignments.get(board), run.fleet.boards[board].birth.boot)
     predicted = allocation.predicted_seconds(silo.control, board, samples)
     due, limit = deadline(
         now, predicted, s.settings.deadline_floor_seconds, s.settings.deadline_limit_seconds
     )
     pieces = silo.queue.take(samples)
     message = orders.train(s, silo, _next_id(run, board), pieces, limit_seconds=limit - now)
-    message = structs.replace(message, grain=p.settings.grain)
-    a = opening.assigned(run, board, message, pieces, (now, due, limit))
-    if before is not None and before.status in ("accepted", "attending") and before.boot == a.boot:
-        a.after = before.order if before.status == "accepted" else before.after
+    message = structs.replace(message, grain=p.settings.grain, accepted=after or None)
+    opening.assigned(run, board, message, pieces, (now, due, limit)).after = after
     p.ordered += samples
     run.saying.append(ev.Send(board, message))
     if not opening.holds_model(run, board):
         run.saying.append(ev.Deliver(s.version, board))
+
+
+def _after(before: Assignment | None, boot: str) -> str:
+    """The accepted order that this process of the board had before its next one; "" where there is none."""
+    if before is None or before.boot != boot:
+        return ""
+    return (
+        before.order if before.status == "accepted" else before.after if before.status == "attending" else ""
+    )
 
 
 def _next_id(run: "Rounds", board: str) -> str:

@@ -175,8 +175,6 @@ class Rounds:
         """Say the order again when it is due and the board is connected."""
         seen = self.fleet.boards.get(a.board)
         if seen is not None and seen.birth.link == "up" and seen.birth.boot == a.boot and a.due(now):
-            if a.after:
-                self.emit(ev.Send(a.board, Accepted(a.after, self.state.boot, self.state.term)))
             self.emit(ev.Send(a.board, a.say))
 
     def _wake(self, now: float) -> None:

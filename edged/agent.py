@@ -189,12 +189,22 @@ class Agent:
             self.counters["retained_orders"] += 1  # orders are never retained: somebody's mistake
             return
         try:
-            self.feed(_foreign(event) if birth else _order(event.payload))
+            if birth:
+                self.feed(_foreign(event))
+            else:
+                self._obey(_order(event.payload))
         except MessageError as error:
             self.counters["malformed_messages"] += 1
             log.warning("%s: not understood: %s", event.topic, error)
             if birth:
                 self.feed(events.Foreign(None, event.retain))
+
+    def _obey(self, order: messages.Order) -> None:
+        """An order. One that comes after an accepted one says so: the acceptance may have been lost."""
+        before = order.accepted if isinstance(order, messages.Train | messages.Attend) else None
+        if before == self.board.order_id and self.board.phase is events.Phase.UPLOADING:
+            self.feed(messages.Accepted(before, order.boot, order.term))
+        self.feed(order)
 
     def _chunk(self, address: Address, payload: bytes) -> None:
         try:

@@ -143,7 +143,8 @@ class Want(Struct, frozen=True):
 
 
 class Train(Struct, frozen=True, tag_field="kind", tag="train"):
-    """An order to train the pieces from the model version; repeated under the same id it is a no-op."""
+    """An order to train the pieces from the model version; repeated under the same id it is a no-op. With
+    `accepted` the board's order before it counts, in case that the word itself was not heard."""
 
     order: OrderId
     run: Id
@@ -174,6 +175,7 @@ class Train(Struct, frozen=True, tag_field="kind", tag="train"):
     rendezvous: Rendezvous | None = None
     energy_window: Text = "compute"
     grain: Text = ""
+    accepted: OrderId | None = None
 
 
 class Join(Struct, frozen=True, tag_field="kind", tag="join"):
@@ -197,6 +199,7 @@ class Attend(Struct, frozen=True, tag_field="kind", tag="attend"):
     boot: Id
     term: Count
     reason: Text = ""
+    accepted: OrderId | None = None
 
 
 class Abort(Struct, frozen=True, tag_field="kind", tag="abort"):

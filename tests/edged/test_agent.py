@@ -148,3 +148,19 @@ def test_a_clean_stop_abandons_the_order_and_says_farewell(desk: Desk) -> None:
     assert pid is not None
     assert not Path(f"/proc/{pid}").exists()
     assert not list((desk.folder / "models").iterdir())
+
+
+def test_an_update_whose_acceptance_was_not_heard_is_not_booked_as_lost(desk: Desk) -> None:
+    coordinator = desk.stocked().coordinator
+    coordinator.accepts = False
+    first = desk.ordered(1)
+    coordinator.until_phase("uploading", first.order)
+    coordinator.until(lambda: coordinator.chunks[first.order], "the update")
+    second = desk.ordered(2, accepted=first.order)
+    closed = coordinator.until_report("closed", first.order)
+    assert closed.parts.lost == m.Part(0.0, 0.0)
+    assert closed.parts.compute.seconds > 0
+    coordinator.until_phase("uploading", second.order)
+    third = desk.ordered(3, accepted=first.order)
+    assert coordinator.until_report("closed", second.order).parts.lost.seconds > 0
+    coordinator.until_phase("uploading", third.order)
