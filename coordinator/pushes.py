@@ -4,7 +4,7 @@ A push is an order, its report and its update. Here are values and sums; what fo
 `asynchronous`, rows and the turn of a period in `periods`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, structs
 
@@ -231,6 +231,16 @@ def _sum(one: Part, other: Part) -> Part:
     known = [part.joules for part in (one, other) if part.seconds > 0 or part.joules is not None]
     joules = None if not known or None in known else sum(value for value in known if value is not None)
     return Part(one.seconds + other.seconds, joules)
+
+
+def quantile(ages: Mapping[str, int], part: float) -> int:
+    """The age that this part of the updates does not exceed. Raises ValueError without any."""
+    total, passed = sum(ages.values()), 0
+    for age, n in sorted((int(age), n) for age, n in ages.items()):
+        passed += n
+        if passed >= part * total:
+            return age
+    raise ValueError("no update, no age")
 
 
 def coarse(staleness: dict[int, int], most: int = MOST_AGES) -> dict[str, int]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from coordinator.commands import _show
+from coordinator.pushes import quantile
 
 Row = Mapping[str, Any]
 COLUMNS: Final = ("board", "updates", "samples", "too old", "behind", "staleness: versions x updates")
@@ -20,16 +21,6 @@ def distribution(ages: Mapping[str, int]) -> str:
         return ", ".join(f"{age} x{n:,}" for age, n in found)
     marks = (found[0][0], *(quantile(ages, q) for q in (0.25, 0.5, 0.75)), found[-1][0])
     return f"{' | '.join(str(mark) for mark in marks)} (least, quartiles, greatest)"
-
-
-def quantile(ages: Mapping[str, int], part: float) -> int:
-    """The age that this part of the updates does not exceed."""
-    total, passed = sum(ages.values()), 0
-    for age, n in sorted((int(age), n) for age, n in ages.items()):
-        passed += n
-        if passed >= part * total:
-            return age
-    raise ValueError("no update, no age")
 
 
 def boards(pushed: Mapping[str, Row]) -> list[list[str]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from coordinator.pushes import quantile
 from coordinator.telemetry.schema import BASES, PARTS, Point, Value, point
 from edged.messages import EnergyChannel, FleetState, Power
 
@@ -96,7 +97,20 @@ def of_board_round(setting: Setting, row: Row, silo: str) -> Iterable[Point]:
     same = "round samples status reason steps seconds joules uncertainty_joules coverage cost loss"
     for name in (*same.split(), "behind_pace_steps", "peak_memory_bytes"):
         values[name] = row[name]
+    if "updates" in row:
+        values |= _asynchronous(row)
     yield from _made("board_round", _board_tags(setting, row, silo), values)
+
+
+def _asynchronous(row: Row) -> dict[str, Value | None]:
+    """Updates of a period and their staleness in versions."""
+    ages = row["staleness"]
+    marks = (("staleness_least", 0.0), ("staleness_median", 0.5), ("staleness_most", 1.0))
+    return {
+        "updates": row["updates"],
+        "updates_too_old": row["dropped"],
+        **{name: quantile(ages, part) if ages else None for name, part in marks},
+    }
 
 
 def of_closed(setting: Setting, row: Row, silo: str) -> Iterable[Point]:

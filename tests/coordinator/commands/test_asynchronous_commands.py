@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.commands import _updates, exits
+from coordinator.pushes import quantile
 from tests.coordinator.commands.desk import Desk
 from tests.coordinator.hall import Hall
 
@@ -95,4 +96,4 @@ def test_a_distribution_is_told_whole_or_by_its_quartiles() -> None:
     assert _updates.distribution({"10": 1, "2": 6, "0": 8}) == "0 x8, 2 x6, 10 x1"
     wide = {str(age): 10 for age in range(20)}
     assert _updates.distribution(wide) == "0 | 4 | 9 | 14 | 19 (least, quartiles, greatest)"
-    assert _updates.quantile({"3": 1}, 0.5) == 3
+    assert quantile({"3": 1}, 0.5) == 3

@@ -121,3 +121,14 @@ def test_a_decision_tells_what_shares_by_time_alone_would_take() -> None:
     assert predicted["time_only_seconds"] is not None
     assert predicted["predicted_seconds"] is not None
     assert predicted["time_only_seconds"] < predicted["predicted_seconds"], "energy alone takes longer"
+
+
+def test_asynchronous_updates_are_told_with_their_staleness() -> None:
+    row = board_row("pi4", updates=7, dropped=1, staleness={"0": 3, "1": 2, "6": 2})
+    found = only(chronicle().points("board_round", row)).fields
+    told = ("updates", "updates_too_old", "staleness_least", "staleness_median", "staleness_most")
+    assert tuple(found[name] for name in told) == (7, 1, 0, 1, 6)
+    late = only(chronicle().points("board_round", {**row, "updates": 0, "staleness": {}})).fields
+    assert late["updates"] == 0
+    assert "staleness_median" not in late
+    assert "updates" not in only(chronicle().points("board_round", board_row("pi4"))).fields
