@@ -72,7 +72,8 @@ MEASUREMENTS: Final[Mapping[str, Measurement]] = {
         ("fleet", "board", "silo", "regime", "basis", "scope"),
         {
             **_integers("round", "samples", "steps", "behind_pace_steps", "peak_memory_bytes"),
-            **_integers("updates", "updates_too_old", "staleness_least", "staleness_median", "staleness_most"),
+            **_integers("updates", "updates_too_old"),
+            **_integers("staleness_least", "staleness_median", "staleness_most"),
             **_floats("seconds", "joules", "uncertainty_joules", "coverage", "cost", "loss"),
             **_floats("seconds_per_sample", "joules_per_sample"),
             **_floats("seconds_per_sample_average", "joules_per_sample_average"),
