@@ -142,8 +142,8 @@ def copied(folder: Path) -> Path:
 
 
 def register(isa: Isa) -> None:
-    """Have the kernel start the programs of that instruction set by qemu, until its own next start: a board has
-    children."""
+    """Have the kernel start that instruction set's programs by qemu, as boards have children. It lasts until
+    the kernel's own next start."""
     if not (BINFMT / "register").exists():
         _run("mount", "-t", "binfmt_misc", "binfmt_misc", str(BINFMT))
     if not (BINFMT / f"qemu-{isa.machine}").exists():
