@@ -7,6 +7,7 @@ both accuracies and the 95 % interval (Student's t) of the paired difference.
 
 import argparse
 import json
+import os
 import sys
 import time
 from math import sqrt
@@ -174,7 +175,7 @@ def show(setup: Setup, level: Level, pairs: list[Pair]) -> None:
 
 
 def main() -> int:
-    """Print the table; status 1 where a bound is missed."""
+    """Print the table; status 1 where a bound is missed, or in CI where data are missing."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", default="digits,mnist", help="by commas")
     parser.add_argument("--levels", default=",".join(LEVELS), help="by commas")
@@ -182,6 +183,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="one JSON list instead of the table")
     given = parser.parse_args()
     rows: list[dict[str, Any]] = []
+    left_out = False
     began = time.process_time()
     if not given.json:
         print("accuracy in per cent; equalised minus uniform with its 95 % interval; deviation of staleness")
@@ -194,6 +196,7 @@ def main() -> int:
                 f"mnist: left out, there is no folder {POOLS['mnist'].name} in ../shared/data",
                 file=sys.stderr,
             )
+            left_out = True
             continue
         for level in (one for one in LEVELS if one in given.levels.split(",")):
             pairs = [pair(setup, level, seed) for seed in range(1, 1 + (given.seeds or setup.seeds))]
@@ -211,7 +214,8 @@ def main() -> int:
         print(json.dumps(rows, indent=1))
     else:
         print(f"{time.process_time() - began:.0f} processor seconds")
-    return int(any(row["difference"]["low"] <= BOUND for row in rows))
+    missed = any(row["difference"]["low"] <= BOUND for row in rows)
+    return int(missed or (left_out and bool(os.environ.get("CI"))))
 
 
 if __name__ == "__main__":
