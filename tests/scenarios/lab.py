@@ -66,12 +66,13 @@ class Lab:
                 start_new_session=True,
             )
 
-    def start_coordinator(self) -> None:
+    def start_coordinator(self, tables: str = "") -> None:
+        """`tables` are more of its settings."""
         config = self.folder / "coordinator.toml"
         pools = "".join(f'[data.{name}]\npath = "{path}"\n' for name, path in self.pools.items())
         config.write_text(
             f'fleet = "lab"\n[broker]\nhost = "127.0.0.1"\nport = {self.broker.port}\n'
-            f'[store]\nfolder = "{self.store}"\nkeep_checkpoints = 0\n{pools}'
+            f'[store]\nfolder = "{self.store}"\nkeep_checkpoints = 0\n{pools}{tables}'
         )
         self.start("coordinator", "coordinator", "serve", "--config", str(config))
 

@@ -31,13 +31,9 @@ class WatchedLab(Lab):
 
     influx_url = ""
 
-    def start(self, name: str, *command: str, prefix: tuple[str, ...] = ()) -> None:
-        if name == "coordinator":
-            config = self.folder / "coordinator.toml"
-            if "[telemetry]" not in config.read_text():
-                with config.open("a") as text:
-                    text.write(f'[telemetry]\nurl = "{self.influx_url}"\n[web]\nlisten = "off"\n')
-        super().start(name, *command, prefix=prefix)
+    def start_coordinator(self, tables: str = "") -> None:
+        sends = f'[telemetry]\nurl = "{self.influx_url}"\n[web]\nlisten = "off"\n'
+        super().start_coordinator(tables + sends)
 
 
 @pytest.fixture
