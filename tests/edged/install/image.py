@@ -15,7 +15,8 @@ def wheel(version: str = "1.0", content: str = "") -> tuple[str, bytes]:
     """A file that is called a wheel of edged; nothing looks inside but the pretended pip."""
     out = BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        archive.writestr("content", content)
+        # By name alone it would hold the time, and the same content at another one be another file.
+        archive.writestr(zipfile.ZipInfo("content"), content)
     return f"edged-{version}-py3-none-any.whl", out.getvalue()
 
 
