@@ -1,9 +1,13 @@
-"""One rank as a process of its own: `python rank.py`, commands in and answers out as JSON lines.
+"""Ranks as processes of their own, forked from one that has torch: commands in and answers out as JSON lines.
 
-It runs the real regime on a small made-up task in float64 (or float32) and tells every step's gradient.
+`python rank.py` takes pipes over the socket at its stdin, and makes a rank with each pair of them. A rank
+runs the real regime on a small made-up task in float64 (or float32) and tells every step's gradient.
 """
 
+import importlib
 import os
+import signal
+import socket
 import sys
 from pathlib import Path
 from typing import Any, cast
@@ -218,6 +222,7 @@ class Rank:
 
 
 def main() -> None:
+    """One rank at stdin and stdout."""
     torch.set_num_threads(1)
     rank = Rank()
     while (ask := hear()).do != "end":
@@ -227,5 +232,28 @@ def main() -> None:
             say(rank.step(ask))
 
 
+def serve(asks: socket.socket) -> None:
+    """Make ranks, until nobody asks any more."""
+    importlib.import_module(
+        "torch._dynamo"
+    )  # a rank's first step would, and it takes as long as torch itself
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        _, pipes, _, _ = socket.recv_fds(asks, 1, 2)
+        if len(pipes) < 2:
+            return
+        pid = os.fork()
+        if pid == 0:
+            asks.close()
+            for number, pipe in enumerate(pipes):
+                os.dup2(pipe, number)
+                os.close(pipe)
+            main()
+            os._exit(0)
+        for pipe in pipes:
+            os.close(pipe)
+        asks.sendall(pid.to_bytes(8, "little"))
+
+
 if __name__ == "__main__":
-    main()
+    serve(socket.socket(fileno=os.dup(0)))

@@ -1,10 +1,14 @@
 """Several rank processes (`rank.py`), led as a coordinator leads: ready, meet, train."""
 
 import os
+import signal
+import socket
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -41,52 +45,82 @@ PLAIN = Train(
 )
 
 
+class Nursery:
+    """The process that ranks are forked from: torch is imported once."""
+
+    def __init__(self) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+        self._asks, theirs = socket.socketpair()
+        self._process = subprocess.Popen(
+            [sys.executable, str(ROOT / "tests/edged/rank.py")], stdin=theirs.fileno(), env=environment
+        )
+        theirs.close()
+
+    def rank(self) -> tuple[int, IO[bytes], IO[bytes]]:
+        """A new rank's process id, where it reads and where it writes."""
+        (inward, ask), (answer, outward) = os.pipe(), os.pipe()
+        socket.send_fds(self._asks, [b"r"], [inward, outward])
+        os.close(inward)
+        os.close(outward)
+        pid = int.from_bytes(self._asks.recv(8, socket.MSG_WAITALL), "little")
+        return pid, os.fdopen(ask, "wb"), os.fdopen(answer, "rb")
+
+    def end(self) -> None:
+        self._asks.close()
+        self._process.wait()
+
+
 class Process:
     """One rank process."""
 
-    def __init__(self, board: str) -> None:
+    def __init__(self, board: str, nursery: Nursery) -> None:
         self.board = board
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-        self.process = subprocess.Popen(
-            [sys.executable, str(ROOT / "tests/edged/rank.py")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-        )
+        self._pid, self._in, self._out = nursery.rank()
+
+    @property
+    def alive(self) -> bool:
+        try:
+            os.kill(self._pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
 
     def ask(self, ask: Ask) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(msgspec.json.encode(replace(ask, board=self.board)) + b"\n")
-        self.process.stdin.flush()
+        self._in.write(msgspec.json.encode(replace(ask, board=self.board)) + b"\n")
+        self._in.flush()
 
     def hear(self) -> Answer:
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
+        line = self._out.readline()
         return msgspec.json.decode(line, type=Answer) if line else Answer(error="died")
 
     def end(self) -> None:
-        self.process.kill()
-        self.process.communicate()
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
+        while self.alive:
+            time.sleep(0.01)
+        with suppress(OSError):
+            self._in.close()
+        self._out.close()
 
 
 class Ranks:
     """Processes that are kept; `train` uses the first few, and remembers the group they are in."""
 
     def __init__(self, count: int) -> None:
-        self.processes = [Process(NAMES[i]) for i in range(count)]
-        self.spare = Process("spare")  # it takes seconds to begin: one that ends has its successor ready
+        self._nursery = Nursery()
+        self.processes = [Process(NAMES[i], self._nursery) for i in range(count)]
         self.group, self.formed = "", 0
         self.readiness: list[Readiness] = []
         self.boards: tuple[str, ...] = ()
 
     def end(self) -> None:
-        for process in [*self.processes, self.spare]:
+        for process in self.processes:
             process.end()
+        self._nursery.end()
 
     def replace(self, index: int) -> None:
         self.processes[index].end()
-        self.processes[index], self.spare = self.spare, Process("spare")
-        self.processes[index].board = NAMES[index]
+        self.processes[index] = Process(NAMES[index], self._nursery)
 
     def orders(
         self,

@@ -37,7 +37,7 @@ def ranks() -> Iterator[Ranks]:
 def _whole(ranks: Ranks) -> None:
     """A test that ends a process must not take the next one along."""
     for index, process in enumerate(ranks.processes):
-        if process.process.poll() is not None:
+        if not process.alive:
             ranks.replace(index)
 
 
