@@ -128,7 +128,8 @@ class Fleet:
         if birth.tasks[wanted.task] != wanted.task_hash:
             return f"its source of task {wanted.task} differs from the coordinator's"
         if pool is None:
-            return f"has no pool {wanted.pool}"
+            has = f" (it has {', '.join(sorted(birth.pools))})" if birth.pools else ""
+            return f"has no pool {wanted.pool}{has}"
         if pool.error:
             return f"pool {wanted.pool}: {pool.error}"
         if wanted.fingerprint is not None and pool.fingerprint != wanted.fingerprint:

@@ -13,6 +13,7 @@ from coordinator import events as ev
 from coordinator.assignments import Assignment
 from coordinator.controller import Allocation, Reading
 from coordinator.controller.memories import observe
+from coordinator.pacing import behind_pace
 from coordinator.pushes import Pushes, Tally, coarse, waiting_share
 from coordinator.run import RunState
 from coordinator.silos import ALL
@@ -232,6 +233,7 @@ def period_row(state: RunState, now: float) -> Row:
         "costs": state.costs,
         "reason": state.share_reason,
         "model": state.merges,
+        "behind_pace": behind_pace([board_row(state, board) for board in worked]),
         "versions": [p.since_version, state.merges],
         "grain": p.settings.grain,
         "rule": p.settings.staleness,

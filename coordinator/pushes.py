@@ -137,6 +137,12 @@ def settled(settings: RunSettings) -> AsynchronousSettings | None:
     return found
 
 
+def by_gradients(settings: RunSettings) -> bool:
+    """Whether boards only send gradients, which the coordinator steps along."""
+    given = settings.asynchronous or AsynchronousSettings()
+    return settings.regime == REGIME and given.grain == "gradient"
+
+
 def _check(found: AsynchronousSettings, settings: RunSettings, *, gradient: bool) -> None:
     if found.scale not in SCALES:
         raise ValueError(f"scale is {' or '.join(SCALES)}, not {found.scale!r}")
@@ -144,6 +150,11 @@ def _check(found: AsynchronousSettings, settings: RunSettings, *, gradient: bool
     staleness.mixing(found.alpha, 1.0)
     if not 0 <= found.momentum < 1:
         raise ValueError(f"the coordinator's momentum must be at least 0 and below 1, not {found.momentum}")
+    if gradient and settings.momentum:
+        raise ValueError(
+            f"momentum {settings.momentum} is the boards' optimizer's, and with grain gradient they have "
+            "none: give the coordinator's (--server-momentum)"
+        )
     if found.momentum and not gradient:
         raise ValueError("the coordinator's momentum is for grain gradient, not for model")
     if settings.optimizer_state == "average" or (gradient and settings.optimizer_state != "reset"):

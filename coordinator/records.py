@@ -10,6 +10,7 @@ import msgspec
 from coordinator import allocation
 from coordinator.assignments import Assignment
 from coordinator.controller import Allocation
+from coordinator.pacing import behind_pace
 from coordinator.run import RunState
 from edged.messages import FleetState, Report, Waiting
 
@@ -102,6 +103,7 @@ def round_row(state: RunState, now: float) -> Row:
         "costs": state.costs,
         "reason": state.share_reason,
         "model": state.merges,
+        "behind_pace": behind_pace([board_row(state, a) for a in trained]),
         **({"silos": _silo_rows(state)} if state.groups else {}),
     }
 

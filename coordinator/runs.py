@@ -19,6 +19,7 @@ from coordinator.controller import NAMED_WEIGHTS
 from coordinator.controller.policies import find
 from coordinator.evaluate import Answer, Foundation
 from coordinator.evaluations import Beginning, Source
+from coordinator.pushes import by_gradients, settled
 from coordinator.rounds import Rounds
 from coordinator.run import RunState, begin, rate
 from coordinator.store import Row, StoreError
@@ -80,11 +81,11 @@ class Runs:
 
     def start(self, settings: RunSettings, who: str) -> str:
         """Ask for a run and return its name; it begins when it is prepared. Raises RunError."""
+        settings = self._checked(settings)
         if self.active:
             rounds = self._server.rounds
             present = self.beginning or (rounds.state.run if rounds else "")
             raise RunError(f"run {present} is not over: wait for it or `edged-coordinator stop` it")
-        settings = self._checked(settings)
         run = settings.name or name_of(settings.task, self._server.tools.wall())
         if self._server.store.history.known(run):
             raise RunError(f"run {run} is in the store already; give another --name")
@@ -226,8 +227,9 @@ class Runs:
             batch=batch,
             learning_rate=rate(asked, batch, s),
             optimizer=s.optimizer or defaults.optimizer,
-            momentum=defaults.momentum if s.momentum is None else s.momentum,
+            momentum=0.0 if by_gradients(s) else defaults.momentum if s.momentum is None else s.momentum,
             weight_decay=defaults.weight_decay if s.weight_decay is None else s.weight_decay,
+            asynchronous=settled(s),
         )
         prepared = ev.Prepared(
             beginning.run, settings, found.task_hash, found.manifest, found.fingerprint, found.pool_samples

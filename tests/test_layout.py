@@ -17,6 +17,7 @@ PACKAGES = ("probes", "edged", "coordinator")
 """In the order of their imports: each may import those before it."""
 
 PURE = (
+    "coordinator/pacing.py",
     "edged/messages.py",
     "edged/codec.py",
     "edged/fields.py",

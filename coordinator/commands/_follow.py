@@ -8,6 +8,7 @@ from typing import Any
 
 from coordinator.commands import _show, _updates
 from coordinator.commands.rounds import joules_by_basis, shares
+from coordinator.pacing import warning
 from edged.messages import FleetState
 
 Data = Mapping[str, Any]
@@ -15,6 +16,8 @@ Fetch = Callable[[int], Data]
 """fetch(last): the run's last rounds as `views.rounds` gives them."""
 MOST_AT_ONCE = 200
 TOLD_PHASES = ("preparing", "gathering", "paused")
+PATIENCE_SECONDS = 10.0
+"""From then on it is said what a round waits for."""
 ELSEWHERE = 3
 """So many states in a row without the run, and it is the coordinator's no more: one may be older than it."""
 
@@ -53,6 +56,15 @@ class Follower:
             self.done, self.reason = True, state.reason
         elif state.phase in TOLD_PHASES:
             self._say(f"{state.phase}: {state.reason}" if state.reason else state.phase)
+        else:
+            self._wait(state)
+
+    def _wait(self, state: FleetState) -> None:
+        late = [one for one in state.waiting if one.since_seconds >= PATIENCE_SECONDS]
+        if late:
+            boards = ", ".join(sorted(one.board for one in late))
+            what = " and ".join(sorted({one.what for one in late}))
+            self._say(f"round {state.round} waits for {boards} {what}")
 
     def presence(self, who: str, there: bool) -> None:
         """Say that the coordinator or the broker is gone, and that it is back."""
@@ -117,6 +129,8 @@ class Follower:
         if self._json:
             _show.json_line({"event": "round", **row})
             return
+        if told := warning(row):
+            _show.progress(f"round {row['round']}: {told}")
         if "updates" in row:
             cells = _updates.period_cells(row, "", joules_by_basis(row))
             _show.line(

@@ -110,7 +110,7 @@ def _store(folder: Path) -> Iterator[Finding]:
     except sqlite3.Error as error:
         yield Finding("store", "fail", f"{folder}: {error}", "move it aside to begin a new one")
     else:
-        yield Finding("store", "ok", f"{folder}: {runs} runs")
+        yield Finding("store", "ok", f"{folder}, as set here: {runs} runs")
 
 
 def _pools(config: Config) -> Iterator[Finding]:
@@ -123,7 +123,10 @@ def _pools(config: Config) -> Iterator[Finding]:
             )
     if not config.data:
         yield Finding(
-            "pools", "warn", "no [data.NAME] here", "training works, held-out figures will be missing"
+            "pools",
+            "warn",
+            "no [data.NAME] in these settings",
+            "built-in data have held-out figures all the same, runs on others will have none",
         )
 
 

@@ -16,6 +16,7 @@ from coordinator.commands._surroundings import (
     connected,
     told,
 )
+from coordinator.pacing import warning
 from coordinator.silos import ALL
 from edged.controls import GetRounds, GetRuns
 
@@ -106,7 +107,7 @@ def show(data: Mapping[str, Any]) -> None:
         ">>><>><<",
     )
     for row in data["rounds"]:
-        for line in again(row):
+        for line in [*again(row), *filter(None, [warning(row)])]:
             _show.line(f"round {row['round']}: {line}")
     for row in data["board_rounds"]:
         if row["status"] != "accepted":
@@ -141,6 +142,8 @@ def _periods(data: Mapping[str, Any], held_out: Mapping[int, Row]) -> None:
     )
     for board, ages in sorted(last["staleness"].items()):
         _show.line(f"period {last['round']}: {board} staleness {_updates.distribution(ages)}")
+    for row in filter(warning, data["rounds"]):
+        _show.line(f"period {row['round']}: {warning(row)}")
     for row in data["board_rounds"]:
         if row["lost"] or row["dropped"]:
             told = [f"{row['lost']} orders lost" + (f" ({row['reason']})" if row["reason"] else "")]

@@ -214,6 +214,8 @@ def _given(options: dict[str, Any], regime: str) -> dict[str, Any] | None:
     """Those that were given, None for another regime. Raises CommandError for any with another regime."""
     given = {name: value for name, value in options.items() if value is not None}
     if regime == "asp":
+        if "alpha" in given and given.get("grain", "gradient") == "gradient":
+            raise CommandError("--alpha is for --grain model: gradients are applied by --lr", exits.USAGE)
         return given
     if given:
         called = {

@@ -14,6 +14,7 @@ from coordinator.commands._surroundings import (
     connected,
     told,
 )
+from coordinator.pacing import warning
 from coordinator.silos import ALL
 from edged.controls import GetStatus
 
@@ -81,7 +82,8 @@ def _run(data: Data) -> Iterator[str]:
     paused = ", to be paused" if run["paused"] and run["phase"] != "paused" else ""
     yield (
         f"run {run['run']}: {run['phase']}{paused}, "
-        f"round {run['round']} of {settings['rounds']}{_show.beyond(run['round'], settings['rounds'])}, "
+        f"{_word(settings)} {run['round']} of {settings['rounds']}"
+        f"{_show.beyond(run['round'], settings['rounds'])}, "
         f"{run['accepted']:,} of {run['target']:,} samples accepted"
         + (f", {run['returned']:,} to be dealt again" if run.get("returned") else "")
     )
@@ -93,6 +95,10 @@ def _run(data: Data) -> Iterator[str]:
         yield f"  {run['reason']}"
     if run.get("drained"):
         yield f"  drained: {', '.join(run['drained'])}"
+
+
+def _word(settings: Data) -> str:
+    return "period" if settings["regime"] == "asp" else "round"
 
 
 def _telemetry(telemetry: Data | None) -> Iterator[str]:
@@ -147,12 +153,18 @@ def _last(last: Data, evaluation: Data | None) -> Iterator[str]:
         f"{_show.figure(value)} J {basis}" for basis, value in last["compute_joules_by_basis"].items()
     )
     unknown = last.get("joules_unknown_of") or []
+    if "updates" in last:  # nobody waits for the longest board: a makespan would say nothing
+        took = f"last period {last['round']}: {_show.duration(last['wall_seconds'])}"
+    else:
+        took = f"last round {last['round']}: makespan {_show.duration(last['makespan_seconds'])}"
+        took += f" ({last['longest']})" if last.get("longest") else ""
+        took += f", in all {_show.duration(last['wall_seconds'])}"
     yield (
-        f"last round {last['round']}: makespan {_show.duration(last['makespan_seconds'])}"
-        + (f" ({last['longest']})" if last.get("longest") else "")
-        + f", in all {_show.duration(last['wall_seconds'])}; compute {joules or 'joules unknown'}"
+        f"{took}; compute {joules or 'joules unknown'}"
         + (f", unknown of {', '.join(unknown)}" if unknown and joules else "")
     )
+    if warning(last):
+        yield f"  {warning(last)}"
     if evaluation:
         if evaluation.get("error"):
             yield f"held out: not known: {evaluation['error']}"

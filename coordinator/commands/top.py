@@ -69,8 +69,10 @@ def heading(seen: Data) -> Iterator[str]:
     if run is None:
         yield f"{status['host']}: no run{', one is being prepared' if status.get('preparing') else ''}"
         return
+    asynchronous = run["settings"]["regime"] == "asp"
     yield (
-        f"{run['run']}  {run['phase']}  round {run['round']}/{run['settings']['rounds']}"
+        f"{run['run']}  {run['phase']}  "
+        f"{'period' if asynchronous else 'round'} {run['round']}/{run['settings']['rounds']}"
         f"{_show.beyond(run['round'], run['settings']['rounds'])}  "
         f"{fleet['policy']}  w_t {_show.weight(fleet['w_t'])}  w_e {_show.weight(fleet['w_e'])}"
     )
@@ -91,10 +93,10 @@ def heading(seen: Data) -> Iterator[str]:
     if seen["rounds"]:
         last = seen["rounds"][-1]
         longest = f" ({last['longest']})" if last.get("longest") else ""
-        yield (
-            f"last round: makespan {_show.duration(last['makespan_seconds'])}{longest}, "
-            f"compute {joules_by_basis(last)}; w_e {weights(seen['rounds'])}"
-        )
+        took = f"last round: makespan {_show.duration(last['makespan_seconds'])}{longest}"
+        if asynchronous:
+            took = f"last period: {_show.duration(last['wall_seconds'])}"
+        yield (f"{took}, compute {joules_by_basis(last)}; w_e {weights(seen['rounds'])}")
 
 
 def weights(rounds: list[Data]) -> str:
@@ -132,10 +134,10 @@ def _cells(board: Data, part: Data | None, last: Data | None) -> list[str]:
         board["board"],
         "" if samples is None else f"{samples:,}",
         "" if done is None else f"{done:,}",
-        _show.duration(seconds) if part else "",
-        _show.figure(part["joules"]) if part else "",
-        _show.duration(wait) if part else "",
-        "" if board.get("cost") is None else _show.figure(board["cost"]),
+        _show.duration(seconds),
+        _show.figure(part["joules"] if part else None),
+        _show.duration(wait),
+        _show.UNKNOWN if board.get("cost") is None else _show.figure(board["cost"]),
         (part["basis"] if part else "") or board.get("basis") or "no meter",
         _show.UNKNOWN if board.get("watts") is None else _show.figure(board["watts"]),
         board.get("lack") or (board.get("phase") or "" if board["link"] == "up" else f"link {board['link']}"),

@@ -21,6 +21,7 @@ from tests.coordinator.play import MODEL, settings
         ({"asynchronous": {"grain": "model", "alpha": 0.0}}, "alpha = 0.0: it must be above 0"),
         ({"asynchronous": {"momentum": 1.0}}, "momentum must be at least 0 and below 1, not 1.0"),
         ({"asynchronous": {"grain": "model", "momentum": 0.5}}, "momentum is for grain gradient"),
+        ({"momentum": 0.9}, "give the coordinator's (--server-momentum)"),
         ({"optimizer": "adam"}, "give optimizer sgd with a learning rate for it, or take grain model"),
         ({"optimizer_state": "average"}, "optimizer_state average does not work with grain gradient"),
         ({"batch": 2000}, "batch 2000 is larger than the 1000 samples of a period"),

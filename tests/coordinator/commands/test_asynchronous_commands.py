@@ -61,7 +61,7 @@ def test_options_reach_the_run(desk: Desk) -> None:
         "staleness": "hinge",
         "staleness_options": {"b": 2},
         "bound": 9,
-        "scale": None,
+        "scale": "none",
         "alpha": 0.5,
         "momentum": 0.0,
         "allow_large": False,
@@ -74,6 +74,8 @@ def test_options_reach_the_run(desk: Desk) -> None:
     ("options", "text"),
     [
         (("--grain", "model", "--server-momentum", "0.5"), "momentum is for grain gradient, not for model"),
+        (("--momentum", "0.9"), "give the coordinator's (--server-momentum)"),
+        (("--alpha", "0.3"), "--alpha is for --grain model"),
         (("--staleness", "fresh"), "no staleness rule 'fresh'; there are consgd"),
         (("--staleness", "ssp", "--staleness-option", "ahead=0"), "ahead = 0: it must be at least 1"),
         (("--policy", "adaptive"), "policy adaptive"),

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from coordinator.commands._follow import Follower
-from edged.messages import FleetState
+from edged.messages import FleetState, Waiting
 
 UP = FleetState("c1", 1, "up", "pi", run="r1", rounds=3, phase="running")
 
@@ -18,16 +18,7 @@ class Watch:
         self.evaluations: list[dict[str, Any]] = []
         self.follower = Follower("r1", 300, self._fetch, as_json=False)
         self.capsys = capsys
-
-    def see(self, **changes: Any) -> list[str]:
-        self.follower.see(replace(UP, **changes))
-        return self.capsys.readouterr().err.splitlines()
-
-    def told(self) -> list[str]:
-        return self.capsys.readouterr().out.splitlines()
-
-    def _fetch(self, last: int) -> dict[str, Any]:
-        row = {
+        self.row: dict[str, Any] = {
             "round": 3,
             "accepted_in_all": 300,
             "ordered": 100,
@@ -38,7 +29,16 @@ class Watch:
             "joules_unknown_of": [],
             "shares": {"a": 100},
         }
-        return {"rounds": [row], "evaluations": self.evaluations}
+
+    def see(self, **changes: Any) -> list[str]:
+        self.follower.see(replace(UP, **changes))
+        return self.capsys.readouterr().err.splitlines()
+
+    def told(self) -> list[str]:
+        return self.capsys.readouterr().out.splitlines()
+
+    def _fetch(self, last: int) -> dict[str, Any]:
+        return {"rounds": [self.row], "evaluations": self.evaluations}
 
 
 @pytest.fixture
@@ -101,3 +101,18 @@ def test_the_last_figures_are_those_of_the_last_round(watch: Watch) -> None:
     assert not watch.follower.measured()
     watch.evaluations = [{"round": 3, "accuracy": 0.5}]
     assert watch.follower.measured()
+
+
+def test_a_round_that_waits_long_says_for_whom_once(watch: Watch) -> None:
+    soon = (Waiting("a", "to be ready for the other ranks", 2.0, 60.0),)
+    late = (Waiting("a", "to be ready for the other ranks", 12.0, 48.0), Waiting("b", "training", 3.0, 60.0))
+    assert watch.see(round=1, waiting=soon) == []
+    assert watch.see(round=1, waiting=late) == ["round 1 waits for a to be ready for the other ranks"]
+    assert watch.see(round=1, waiting=late) == []
+
+
+def test_a_round_whose_emulated_boards_fell_behind_says_that_its_figures_are_invalid(watch: Watch) -> None:
+    watch.row["behind_pace"] = 0.229
+    (said,) = watch.see(last={"run": "r1", "round": 3})
+    assert "23 % of its steps took longer" in said
+    assert "invalid" in said
