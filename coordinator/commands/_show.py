@@ -91,14 +91,20 @@ def shares(given: Mapping[str, int], most: int = 6) -> str:
     return shown + (f" and {len(given) - most:,} more" if len(given) > most else "")
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], right: str = "") -> None:
-    """A table; `right` has a character for each column, `>` for those that are aligned to the right."""
+def table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], right: str = "", *, keys: int = 1
+) -> None:
+    """A table; `right` has a character for each column, `>` for those that are aligned to the right. The
+    first `keys` columns say what a row is: a narrow terminal has them in each part of a wide table."""
     cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
     sides = right.ljust(len(columns), "<")
     if is_terminal():
         from rich.console import Console
 
-        Console().print(rich_table(title, columns, cells, sides))
+        from coordinator.commands import _terminal
+
+        clean = [[visible(cell) for cell in row] for row in cells]
+        _terminal.show(Console(), visible(title), columns, clean, sides, keys=keys)
         return
     for text in plain(title, columns, cells, sides):
         line(text)
