@@ -46,7 +46,7 @@ test: setup
 test-systemd: setup
 	$(BIN)/python -m pytest -m boots $(ARGS)
 
-# Debian: apt install qemu-user-static mmdebstrap mosquitto. Trees lie in ~/.cache/edged-tests, 1.6 GB in all.
+# Debian: apt install qemu-user-static mmdebstrap mosquitto. Trees lie in ~/.cache/edged-tests, 1.8 GB in all.
 # ARGS="-m 'boards and not slow'" leaves training and torch out.
 test-boards: setup
 	$(BIN)/python -m pytest -m boards $(ARGS)
