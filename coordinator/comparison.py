@@ -38,6 +38,8 @@ unlike regimes are matched on accepted samples alone."""
 BEHIND_PACE_LIMIT: Final = 0.01
 """Share of emulated steps behind their pace above which a run's timing is invalid (ARCHITECTURE 10)."""
 
+NO_MAKESPAN: Final = "no makespan: in asp no board waits for the others, and periods end by samples"
+
 
 class UnmatchedError(ValueError):
     """Runs that cannot be compared; the text names each difference."""
@@ -132,6 +134,10 @@ def figures(run: Recorded) -> Figures:
     joules, basis, notes = energy(run)
     known = [value for value in joules.values() if value is not None]
     behind = behind_pace(run)
+    regime = run.settings.get("regime", "pma")
+    if regime == "asp":
+        makespans = []
+        notes = (*notes, NO_MAKESPAN)
     last = run.evaluations[-1] if run.evaluations else {}
     newest = run.rounds[-1] if run.rounds else {}
     return Figures(
@@ -159,7 +165,7 @@ def figures(run: Recorded) -> Figures:
         behind_pace_share=behind,
         timing_valid=behind is None or behind <= BEHIND_PACE_LIMIT,
         notes=(*notes, *_other_notes(run)),
-        regime=run.settings.get("regime", "pma"),
+        regime=regime,
         updates=of_periods(run.rounds),
     )
 

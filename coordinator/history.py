@@ -19,8 +19,9 @@ FILE: Final = "edged.sqlite3"
 class History:
     """Over an open connection; `History.open(folder)` makes a read-only one of its own."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, folder: Path) -> None:
         self._connection = connection
+        self.folder = folder
 
     @classmethod
     def open(cls, folder: Path) -> "History":
@@ -31,7 +32,7 @@ class History:
         uri = path.resolve().as_uri()
         # Without a -wal nobody writes; `immutable` then reads in a folder where we may not make a -shm.
         mode = "mode=ro" if path.with_name(FILE + "-wal").exists() else "immutable=1"
-        return cls(sqlite3.connect(f"{uri}?{mode}", uri=True, timeout=5.0))
+        return cls(sqlite3.connect(f"{uri}?{mode}", uri=True, timeout=5.0), folder)
 
     def close(self) -> None:
         """Close the connection (of a History made by `open`)."""

@@ -70,12 +70,15 @@ class Situation(Struct, frozen=True):
 def situation(run: Recorded, silo: str | None = None) -> Situation:
     """Of a recorded run, or one that goes on; of hfl-ddp one silo's, whose ranks step as in ddp. Raises
     UntoldError."""
+    settings = run.settings
+    if settings["regime"] not in ("pma", "ddp", "hfl-ddp"):
+        raise UntoldError(
+            f"run {run.name} is {settings['regime']}: advice is for pma, ddp and hfl-ddp; compare it with "
+            f"another run instead: edged-coordinator compare {run.name} OTHER_RUN"
+        )
     if not run.decisions:
         raise UntoldError(f"run {run.name} has decided nothing yet: ask again after its first round")
-    settings = run.settings
     last, within = _of_silo(run, run.decisions[-1], silo)
-    if settings["regime"] not in ("pma", "ddp", "hfl-ddp"):
-        raise UntoldError(f"run {run.name} is {settings['regime']}: advice is for pma, ddp and hfl-ddp")
     rules = Settings(fixed_cost=settings.get("fixed_cost", "none"))
     memories = _memories(run, last, rules)
     told = {name: memory for name, memory in memories.items() if memory.history}

@@ -71,7 +71,7 @@ class Store:
             os.close(self._lock)
             raise _explained(self.path, error) from None
         self._newest: float = self._connection.execute(f"SELECT max(at) FROM ({NEWEST})").fetchone()[0] or 0.0
-        self.history = History(self._connection)
+        self.history = History(self._connection, folder)
 
     def _stamp(self) -> float:
         """Now; by a clock that was not set since the machine started, the last date that was known here: a

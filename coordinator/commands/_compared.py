@@ -1,7 +1,7 @@
 """Recorded runs side by side, as the rows of a table and as CSV; `compare` says which runs."""
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from coordinator.commands import _show
@@ -10,20 +10,23 @@ from coordinator.comparison import Comparison, Figures
 from coordinator.updates import Updates
 from edged.messages import PARTS
 
-PUSHED: dict[str, Callable[[Updates], str]] = {
-    "updates by board": lambda found: " ".join(map(str, found.counts.values())),
-    "staleness, quartiles": lambda found: " ".join(map(str, found.quantiles())),
-    "staleness, deviation": lambda found: f"{found.staleness_spread:.2f}",
-}
-"""Rows of runs with asynchronous updates."""
+AGES = ("least", "quarter", "median", "three quarters", "most")
+"""What the quantiles of a distribution of staleness are called."""
+MOST_BOARDS = 8
+"""Of larger fleets the rest is one row."""
+MAKESPANS = ("makespan, median round", "makespan, total")
+STALENESS = (
+    "staleness: versions of the model that came between an update's start and its arrival; so old at most "
+    "were the freshest update, a quarter, half and three quarters of them, and all"
+)
 
 
 def lines(result: Comparison) -> tuple[list[str], list[list[str]], str]:
     """Columns, rows and sides of the table; with two runs a last column says what became of the first's."""
     runs = result.runs
     rows = [
-        ["makespan, median round", *(_show.duration(run.makespan_median_seconds) for run in runs)],
-        ["makespan, total", *(_show.duration(run.makespan_total_seconds) for run in runs)],
+        [MAKESPANS[0], *(_makespan(run, run.makespan_median_seconds) for run in runs)],
+        [MAKESPANS[1], *(_makespan(run, run.makespan_total_seconds) for run in runs)],
         ["time, total", *(_show.duration(run.wall_seconds) for run in runs)],
         *([f"joules, {part}", *(_joules(run, run.joules[part]) for run in runs)] for part in PARTS),
         ["joules, total", *(_joules(run, run.joules_total) for run in runs)],
@@ -34,8 +37,9 @@ def lines(result: Comparison) -> tuple[list[str], list[list[str]], str]:
         ["rounds", *(str(run.rounds) for run in runs)],
         ["samples accepted", *(f"{run.samples:,}" for run in runs)],
     ]
-    if any(run.updates is not None for run in runs):
-        rows += [[name, *(_pushed(run, of) for run in runs)] for name, of in PUSHED.items()]
+    if all(run.regime == "asp" for run in runs):
+        rows = [row for row in rows if row[0] not in MAKESPANS]
+    rows += [[name, *(_pushed(run, of) for run in runs)] for name, of in _updates(runs).items()]
     columns = ["", *(_title(run) for run in runs)]
     if len(runs) == 2:
         columns.append("change")
@@ -47,6 +51,8 @@ def lines(result: Comparison) -> tuple[list[str], list[list[str]], str]:
 def remarks(result: Comparison) -> list[str]:
     """What the table alone would hide: unequal work, invalid timing, missing readings."""
     found = [f"not the same work: {difference}" for difference in result.differences]
+    if any(run.updates is not None for run in result.runs):
+        found.append(STALENESS)
     for run in result.runs:
         share = run.behind_pace_share
         if share is not None and share > 0:
@@ -98,6 +104,35 @@ def _flat(run: Figures) -> dict[str, object]:
     }
 
 
+def _updates(runs: Sequence[Figures]) -> dict[str, Callable[[Updates], str]]:
+    """Rows of runs with asynchronous updates: what each is called, and what it shows."""
+    boards = sorted({board for run in runs if run.updates is not None for board in run.updates.counts})
+    if not boards:
+        return {}
+    shown, rest = boards[:MOST_BOARDS], boards[MOST_BOARDS:]
+    found = {f"updates by {board}": _count([board]) for board in shown}
+    if rest:
+        found[f"updates by {len(rest)} more"] = _count(rest)
+    found |= {f"staleness, {name}": _age(place) for place, name in enumerate(AGES)}
+    found["staleness, deviation"] = lambda updates: f"{updates.staleness_spread:.2f}"
+    return found
+
+
+def _count(boards: Sequence[str]) -> Callable[[Updates], str]:
+    def shown(updates: Updates) -> str:
+        return f"{sum(updates.counts.get(board, 0) for board in boards):,}"
+
+    return shown
+
+
+def _age(place: int) -> Callable[[Updates], str]:
+    return lambda updates: f"{updates.quantiles()[place]:,}"
+
+
+def _makespan(run: Figures, seconds: float | None) -> str:
+    return "-" if run.regime == "asp" else _show.duration(seconds)
+
+
 def _pushed(run: Figures, of: Callable[[Updates], str]) -> str:
     return "-" if run.updates is None else of(run.updates)
 
@@ -113,8 +148,8 @@ def _joules(run: Figures, joules: float | None) -> str:
 def _changes(first: Figures, second: Figures) -> dict[str, str]:
     """In per cent of the first run's figure, where both are known and of one basis."""
     pairs = {
-        "makespan, median round": (first.makespan_median_seconds, second.makespan_median_seconds),
-        "makespan, total": (first.makespan_total_seconds, second.makespan_total_seconds),
+        MAKESPANS[0]: (first.makespan_median_seconds, second.makespan_median_seconds),
+        MAKESPANS[1]: (first.makespan_total_seconds, second.makespan_total_seconds),
         "time, total": (first.wall_seconds, second.wall_seconds),
     }
     if first.basis == second.basis:

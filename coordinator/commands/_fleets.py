@@ -13,6 +13,7 @@ from coordinator.commands.exits import CommandError
 from coordinator.simulator import fleetfile
 from coordinator.simulator.experiments import GRID, Line, Plan, closed_lines, plans
 from coordinator.simulator.fleetfile import FleetError, FleetFile, shipped
+from coordinator.simulator.levels import LEVELS
 
 REGIMES = ("pma", "ddp", "hfl-ddp", "asp")
 PARTS = ("compute", "wait", "communication")
@@ -196,6 +197,8 @@ def show(result: Result) -> None:
                 *(_change(value) for name in REFERENCES for value in line.against[name]),
             ]
         )
+    if result.fleet in LEVELS:
+        _show.line(f"{result.fleet} as a fleet; as a level: compare {result.fleet} --regime ddp (or asp)")
     title = f"{result.fleet}: {result.regime}, {result.budget:,} samples a round, {how}"
     _show.table(f"{title}; simulated joules a round", head, rows, "<" + ">" * (len(head) - 1))
     for note in result.notes:

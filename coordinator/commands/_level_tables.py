@@ -6,32 +6,36 @@ from msgspec import Struct
 
 from coordinator.commands import _show
 from coordinator.simulator import asynchronous, synchronous
-from coordinator.simulator.levels import CORES
 from coordinator.simulator.profiles import PROFILES
 
 WIDTH = 80
-OLDEST = 10
+OLDEST = 9
 """Ages from here on are one column."""
 
 SYNCHRONOUS_NOTES = (
-    """cut: training time saved of uniform batches before communication; ideal: 1 - c_min / mean(c); in all:
-    with the exchange and the update of every step.""",
-    """Where cores change, by the released code's schedules (epochs cut short to 100 steps): static batches
-    stay those of HL1, so uniform; adjustments are those it took to follow each change.""",
-    """Models are cost profiles from published multiply-adds and parameters, no measurements; watts are
-    invented, joules simulated. Speed is taken as linear in cores.""",
-    """The paper's summary speaks of 14-85 %: where the 85 % come from is not known; the cores of the released
-    code's table allow 66.7 % at most. (At HL4 its cpusets are 9 8 6 25, not the table's.)""",
-    """OmniLearn's own rules let the global batch drift on the same input, to 131 or 236 of 128 samples:
-    benchmarks/global_batch.py shows it step by step.""",
+    "waiting: share of the workers' time in which they wait for the slowest one.",
+    "cut: computing time saved of uniform batches', before any communication.",
+    "ideal: the cut that batches by cores would have, 1 - c_min / mean(c).",
+    "in all: time saved of uniform batches', exchanges and updates of steps included.",
+    "adjustments: how many of the batches it took to follow each change of cores.",
+    "Cores change by the released code's schedules, epochs cut short to 100 steps.",
+    "There static batches stay those of HL1, so uniform ones.",
+    "Models are cost profiles from published figures, no measurements.",
+    "Watts are invented, joules simulated; speed is taken as linear in cores.",
+    "The paper's 14-85 %: where the 85 % come from is not known (HL8: 66.7 %).",
+    "OmniLearn's rules let 128 samples drift to 131, 236: benchmarks/global_batch.py",
 )
+"""Each fits a line of a narrow terminal."""
 ASYNCHRONOUS_NOTES = (
-    """batches: of the last period; updates: by worker; spread: most minus fewest of a worker, over the mean.
-    Uniform and equalised runs stop at the same samples, the synchronous ones too.""",
-    """An update counts by its batch over the mean batch (scale = batch, our reading), whatever its age.
-    Dynamic batches begin uniform and are decided anew every 20 mean batches of a worker.""",
-    """Models are cost profiles from published multiply-adds and parameters, no measurements; watts are
-    invented, joules simulated. In the table for asynchronous training HL8 is a ratio of 7.""",
+    "Each run stops at the same samples. 8 more cores are the server's.",
+    "ddp rows can be equal: uniform waits for the slowest (4 cores in hl4 and hl8),",
+    "dynamic comes near to what all 40 cores do together, whoever has them.",
+    "batches: of the last period. wait: share of the workers' time.",
+    "updates: by worker. spread: most minus fewest of a worker, over the mean.",
+    "An update counts by its batch over the mean (our reading), whatever its age.",
+    "Dynamic batches begin uniform, and are decided every 20 mean batches a worker.",
+    "Models are cost profiles from published figures, no measurements.",
+    "Watts are invented, joules simulated. HL8 of the ASP table is a ratio of 7.",
 )
 
 
@@ -62,6 +66,7 @@ def show_synchronous(found: Synchronous) -> None:
     """Three tables: one model's levels, all models' whole savings, and cores that change."""
     lines = [row for row in found.lines if row.model == found.model]
     first = lines[0]
+    say((_heading(found.regime, lines),))
     _show.table(
         f"ddp, {found.model} (profile), {first.epochs} epochs of {first.samples // first.epochs:,} samples, "
         "cores of the BSP table",
@@ -81,6 +86,7 @@ def show_synchronous(found: Synchronous) -> None:
             for row in lines
         ],
         "<<<>>>>>>",
+        keys=3,
     )
     _show.line("")
     names = list(PROFILES)
@@ -96,6 +102,7 @@ def show_synchronous(found: Synchronous) -> None:
             for batches in list(synchronous.PLANS)[1:]
         ],
         "<<" + ">" * len(names),
+        keys=2,
     )
     _show.line("")
     rows = {(row.model, row.batches): row for row in found.schedules}
@@ -124,41 +131,46 @@ def show_synchronous(found: Synchronous) -> None:
 def show_asynchronous(found: Asynchronous) -> None:
     """Two tables: what the runs cost, and how old their updates were."""
     first = found.lines[0]
-    cores = "; ".join(
-        f"{level} {' '.join(map(str, CORES['ASP'][level]))}"
-        for level in dict.fromkeys(r.level for r in found.lines)
-    )
+    say((_heading(found.regime, found.lines),))
     _show.table(
         f"asp and ddp, {found.model} (profile), {first.samples:,} samples a run, cores of the ASP table",
-        ["level", "run", "batches", "seconds", "kJ", "wait", "updates", "spread"],
+        ["level", "cores", "run", "batches", "seconds", "kJ", "wait", "spread"],
         [
             [
                 row.level,
+                " ".join(map(str, row.cores)),
                 f"{row.regime} {row.batches}",
                 " ".join(map(str, row.last_batches)),
                 _show.figure(row.seconds, 4),
                 _show.figure(row.joules / 1e3, 4),
                 _show.percent(row.wait_share),
-                " ".join(map(str, row.updates)),
                 "" if row.update_spread is None else f"{row.update_spread:.2f}",
             ]
             for row in found.lines
         ],
-        "<<<>>><>",
+        "<<<<>>>>",
+        keys=3,
     )
     _show.line("")
     ages = [*map(str, range(OLDEST)), f"{OLDEST}+"]
     _show.table(
-        "staleness: per cent of the updates that were so many versions old, and deviation",
-        ["level", "batches", *ages, "dev."],
+        "updates by worker; per cent of them so many versions old, and deviation",
+        ["level", "batches", "updates", *ages, "dev."],
         [
-            [row.level, row.batches, *_ages(row.staleness), f"{row.staleness_spread:.2f}"]
+            [
+                row.level,
+                row.batches,
+                " ".join(map(str, row.updates)),
+                *_ages(row.staleness),
+                f"{row.staleness_spread:.2f}",
+            ]
             for row in found.lines
             if row.staleness
         ],
-        "<<" + ">" * (len(ages) + 1),
+        "<<<" + ">" * (len(ages) + 1),
+        keys=2,
     )
-    say((f"Cores: {cores}; 8 more are the server's.", *found.notes))
+    say(found.notes)
 
 
 def lines_of(notes: Sequence[str]) -> tuple[str, ...]:
@@ -173,6 +185,14 @@ def say(notes: Sequence[str]) -> None:
     for note in notes:
         for text in textwrap.wrap(note, WIDTH):
             _show.line(text)
+
+
+def _heading(regime: str, rows: Sequence[synchronous.Row | asynchronous.Row]) -> str:
+    """What this is, and how to get what else a level may be."""
+    levels = list(dict.fromkeys(row.level for row in rows))
+    if len(levels) == 1:
+        return f"level {levels[0]} in {regime}; policies on it as a fleet: compare {levels[0]}"
+    return f"levels {' '.join(levels)} in {regime}; policies on one of them as a fleet: compare {levels[0]}"
 
 
 def _ages(staleness: dict[int, int]) -> list[str]:

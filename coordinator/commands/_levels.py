@@ -29,9 +29,16 @@ class Asked(Struct, frozen=True):
     noise: float = 0.0
 
 
-def are_meant(what: Sequence[str], regime: str | None, model: str | None) -> bool:
-    """Whether levels are compared with each other, and not policies on one of these fleets."""
-    return bool(what) and (len(what) > 1 or regime == "asp" or model is not None) and set(what) <= set(LEVELS)
+def named(argument: str) -> str:
+    """A level however it is written; all else as it is."""
+    return argument.lower() if argument.lower() in LEVELS else argument
+
+
+def are_meant(what: Sequence[str], regime: str | None, model: str | None, of_a_fleet: bool) -> bool:
+    """Whether levels are played, and not policies on the fleet of one level: several levels, or a regime or
+    model was given. `of_a_fleet`: options were given that only one fleet has."""
+    asked = len(what) > 1 or model is not None or (regime is not None and not of_a_fleet)
+    return asked and set(what) <= set(LEVELS)
 
 
 def asked(
@@ -49,7 +56,7 @@ def asked(
         given = "" if regime is None else f", not {regime}"
         raise CommandError(
             f"levels are compared with each other in regime {' or '.join(REGIMES)}{given}: give --regime, "
-            "or compare one fleet at a time",
+            f"or compare one fleet at a time: edged-coordinator compare {what[0]}",
             exits.USAGE,
         )
     if regime == "ddp":

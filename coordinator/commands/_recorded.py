@@ -23,13 +23,18 @@ def store_folder(store: Path | None, config: Path | None) -> Path:
     return store.expanduser() if store is not None else load(config).store_folder()
 
 
+class NoRunError(CommandError):
+    """No such run, or no store where it was looked for."""
+
+
 @contextmanager
 def opened(folder: Path) -> Iterator[History]:
-    """The store in the folder, read only. Raises CommandError naming the folder and the way out."""
+    """The store in the folder, read only. Raises CommandError naming the folder and the way out, NoRunError
+    where there is none."""
     try:
         history = History.open(folder)
     except FileNotFoundError:
-        raise CommandError(f"{folder}: no runs are stored there; name the folder with --store") from None
+        raise NoRunError(f"{folder}: no runs are stored there; name the folder with --store") from None
     except sqlite3.Error as error:
         raise CommandError(f"store {folder}: cannot be read: {error}") from None
     try:
@@ -77,11 +82,12 @@ def _holds(folder: Path, run: str) -> bool:
 
 
 def recorded(history: History, run: str) -> Recorded:
-    """All that comparisons need of a run. Raises CommandError for one that is not in the store."""
+    """All that comparisons need of a run. Raises NoRunError for one that is not in the store."""
     runs = {row["run"]: row for row in history.runs()}
     if run not in runs:
         known = ", ".join(list(runs)[:8]) or "none"
-        raise CommandError(f"no run {run} in this store; there are: {known}{' …' if len(runs) > 8 else ''}")
+        more = " …" if len(runs) > 8 else ""
+        raise NoRunError(f"no run {run} in this store; there are: {known}{more} (in {history.folder})")
     return Recorded(
         runs[run],
         rounds=tuple(history.rows("round", run)),

@@ -13,6 +13,8 @@ from coordinator.commands import _compared, _fleets, _levels, _recorded, _show, 
 from coordinator.commands._surroundings import ConfigOption, JsonOption, StoreOption, told
 from coordinator.commands.exits import CommandError
 from coordinator.comparison import Comparison, Recorded, UnmatchedError
+from coordinator.simulator.fleetfile import shipped
+from coordinator.simulator.levels import LEVELS
 
 if TYPE_CHECKING:
     from coordinator.simulator.fleetfile import FleetFile
@@ -71,41 +73,34 @@ def compare(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare recorded runs, or what policies would make of one fleet: makespan, joules by part, waiting.
+    """Compare recorded runs, policies on one fleet, or OmniLearn's levels: makespan, joules, waiting.
 
     Two or more runs: as recorded, with held-out accuracy; runs that differ in seed, samples, batch or
     learning set-up are refused, for the difference would not be the policy's. One fleet, or one run with
     --policies (its boards as fitted from its readings): in virtual time, against equal, time-only and the
-    fewest joules that any split needs. OmniLearn's levels: uniform, static and dynamic batches on four
-    workers, in virtual time.
+    fewest joules that any split needs. Levels with --regime ddp or asp: uniform, static and dynamic batches
+    on four workers, in virtual time. A level without --regime, or with --policies, is one fleet.
 
     Example: edged-coordinator compare paper-eleven --policies equal,adaptive,min-energy --steady-state
 
     Example: edged-coordinator compare hl1 hl2 hl4 hl8 --regime asp
     """
-    if _levels.are_meant(what, regime, model):
+    what = [_levels.named(argument) for argument in what]
+    if _levels.are_meant(what, regime, model, policies is not None or steady_state):
         others = {"--policies": policies, "--figure": figure, "--steady-state": steady_state or None}
         asked = _levels.asked(what, regime, model, others, rounds=rounds, seed=seed, noise=noise)
         _levels.answer(asked, csv_file, as_json)
         return
+    if model is not None:
+        raise CommandError(f"--model is for levels ({', '.join(LEVELS)}): leave it out", exits.USAGE)
     fleets = [argument for argument in what if _fleets.is_fleet(argument)]
     if fleets and len(what) > 1:
-        raise CommandError(
-            f"{fleets[0]} is a fleet: compare one fleet at a time, or recorded runs", exits.USAGE
-        )
+        raise CommandError(_mixed(what, fleets), exits.USAGE)
     if fleets or policies is not None or (steady_state and len(what) == 1):
         if len(what) > 1:
             raise CommandError("--policies compares on one fleet or one run", exits.USAGE)
         found, notes = (_fleets.read(what[0]), ()) if fleets else _fitted(what[0], store, config)
-        found = _fleets.with_noise(found, noise)
-        if regime is not None:
-            found = _fleets.with_regime(found, regime)
-        if found.regime not in POLICIES:
-            raise CommandError(
-                f"{found.regime} is compared on OmniLearn's levels: compare hl1 hl2 hl4 hl8 --regime "
-                f"{found.regime}; simulate runs it on a fleet",
-                exits.USAGE,
-            )
+        found = _of_regime(_fleets.with_noise(found, noise), regime)
         names = (policies or POLICIES[found.regime]).split(",")
         plans = _fleets.plans_of(
             [name.strip() for name in names if name.strip()], _fleets.weights(w_e), found.regime
@@ -122,9 +117,7 @@ def compare(
         )
         _fleets.answer(result, csv_file, figure, as_json)
         return
-    with _recorded.opened(_recorded.store_folder(store, config)) as history:
-        runs = [_recorded.recorded(history, run) for run in what]
-    comparison = compared(runs, unmatched)
+    comparison = compared(runs := _runs(what, store, config), unmatched)
     if csv_file is not None:
         _compared.write_csv(comparison, csv_file)
     if figure is not None:
@@ -138,12 +131,43 @@ def compare(
             _show.progress(f"written: {path}")
 
 
+def _of_regime(fleet: "FleetFile", regime: str | None) -> "FleetFile":
+    found = fleet if regime is None else _fleets.with_regime(fleet, regime)
+    if found.regime not in POLICIES:
+        raise CommandError(
+            f"{found.regime} is compared on OmniLearn's levels: compare hl1 hl2 hl4 hl8 --regime "
+            f"{found.regime}; simulate runs it on a fleet",
+            exits.USAGE,
+        )
+    return found
+
+
+def _mixed(what: Sequence[str], fleets: Sequence[str]) -> str:
+    """Why arguments of several kinds are not compared."""
+    first = next((name for name in fleets if name in LEVELS), fleets[0])
+    other = next((argument for argument in what if argument not in LEVELS), None)
+    if first not in LEVELS or other is None:
+        return f"{first} is a fleet: compare one fleet at a time, or recorded runs"
+    return (
+        f"{first} is a level and {other} is none: compare levels with each other (compare {' '.join(LEVELS)} "
+        f"--regime ddp), one fleet at a time (compare {first}), or recorded runs"
+    )
+
+
+def _runs(what: Sequence[str], store: Path | None, config: Path | None) -> list[Recorded]:
+    try:
+        with _recorded.opened(_recorded.store_folder(store, config)) as history:
+            return [_recorded.recorded(history, run) for run in what]
+    except _recorded.NoRunError as error:
+        others = ", ".join(name for name in shipped() if name not in LEVELS)
+        raise CommandError(f"{error}; levels are {', '.join(LEVELS)}; other fleets are {others}") from None
+
+
 def _fitted(run: str, store: Path | None, config: Path | None) -> "tuple[FleetFile, tuple[str, ...]]":
     from coordinator import fitting
     from coordinator.situation import UntoldError, situation
 
-    with _recorded.opened(_recorded.store_folder(store, config)) as history:
-        found = _recorded.recorded(history, run)
+    (found,) = _runs([run], store, config)
     try:
         where = situation(found)
     except UntoldError as error:

@@ -68,6 +68,16 @@ def test_a_run_that_is_not_there_is_named_with_those_that_are(desk: Desk, folder
         assert "no run no in this store" in done.complaint
 
 
+def test_of_an_asynchronous_run_the_refusal_names_what_can_be_done(
+    desk: Desk, record: Record, store: Callable[..., Path]
+) -> None:
+    folder = store(record("asp1", regime="asp", policy="equal", budget=100, rounds=2))
+    done = desk.run("advise", "asp1", "--store", folder)
+    assert done.status == exits.FAILED
+    assert "advice is for pma, ddp and hfl-ddp; compare it with another run instead" in done.complaint
+    assert "edged-coordinator compare asp1 OTHER_RUN" in done.complaint
+
+
 def test_a_run_that_goes_on_is_advised_over_the_broker(desk: Desk) -> None:
     desk.hall.add("a", "b", "c")
     desk.hall.start(rounds=6)
