@@ -16,8 +16,8 @@ MOST_BOARDS = 8
 """Of larger fleets the rest is one row."""
 MAKESPANS = ("makespan, median round", "makespan, total")
 STALENESS = (
-    "staleness: versions of the model that came between an update's start and its arrival; so old at most "
-    "were the freshest update, a quarter, half and three quarters of them, and all"
+    "staleness: versions of the model that came between an update's start and arrival",
+    "quarter, median, three quarters: so many of the updates were at most so old",
 )
 
 
@@ -52,7 +52,7 @@ def remarks(result: Comparison) -> list[str]:
     """What the table alone would hide: unequal work, invalid timing, missing readings."""
     found = [f"not the same work: {difference}" for difference in result.differences]
     if any(run.updates is not None for run in result.runs):
-        found.append(STALENESS)
+        found += STALENESS
     for run in result.runs:
         share = run.behind_pace_share
         if share is not None and share > 0:
