@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from coordinator.pacing import BEHIND_PACE_LIMIT, behind_pace
 from coordinator.updates import Updates, of_periods
 from edged.messages import PARTS
 
@@ -35,8 +36,6 @@ MATCHED: Final = (
 OF_A_REGIME: Final = ("budget", "rounds", "batch")
 """Of these, each regime has its own meaning (a period's samples, a rank's batch or all ranks'): runs of
 unlike regimes are matched on accepted samples alone."""
-BEHIND_PACE_LIMIT: Final = 0.01
-"""Share of emulated steps behind their pace above which a run's timing is invalid (ARCHITECTURE 10)."""
 
 NO_MAKESPAN: Final = "no makespan: in asp no board waits for the others, and periods end by samples"
 
@@ -121,9 +120,17 @@ def differences(runs: Sequence[Recorded]) -> Iterable[str]:
     """In words: each setting that differs, and unlike numbers of accepted samples."""
     alike = len({run.settings.get("regime", "pma") for run in runs}) == 1
     for key in MATCHED if alike else [key for key in MATCHED if key not in OF_A_REGIME]:
-        yield from _difference(key, [(run.name, run.settings.get(key)) for run in runs])
+        yield from _difference(key, [(run.name, _setting(run, key)) for run in runs])
     yield from _difference("source of the task", [(run.name, run.run.get("task_hash")) for run in runs])
     yield from _difference("accepted samples", [(run.name, run.accepted) for run in runs])
+
+
+def _setting(run: Recorded, key: str) -> Any:
+    """As it acted: gradients that boards send have the coordinator's momentum, and none of their own."""
+    asynchronous = run.settings.get("asynchronous") or {}
+    if key == "momentum" and asynchronous.get("grain") == "gradient":
+        return asynchronous["momentum"]
+    return run.settings.get(key)
 
 
 def figures(run: Recorded) -> Figures:
@@ -133,7 +140,7 @@ def figures(run: Recorded) -> Figures:
     total = sum(seconds.values())
     joules, basis, notes = energy(run)
     known = [value for value in joules.values() if value is not None]
-    behind = behind_pace(run)
+    behind = behind_pace(run.boards)
     regime = run.settings.get("regime", "pma")
     if regime == "asp":
         makespans = []
@@ -185,13 +192,6 @@ def energy(run: Recorded) -> tuple[dict[str, float | None], str, tuple[str, ...]
         return dict.fromkeys(PARTS), " and ".join(bases), tuple(notes)
     joules = {part: sum(row["parts"][part]["joules"] or 0.0 for row in run.closed) for part in PARTS}
     return dict(joules), bases[0] if bases else "", tuple(notes)
-
-
-def behind_pace(run: Recorded) -> float | None:
-    """Share of the steps that took longer than on the emulated board; None where none was emulated."""
-    rows = [row for row in run.boards if row["steps"] and row["basis"] == "emulated"]
-    steps = sum(row["steps"] for row in rows)
-    return sum(row["behind_pace_steps"] or 0 for row in rows) / steps if steps else None
 
 
 def _lacks(row: Row) -> bool:

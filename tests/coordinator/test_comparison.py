@@ -7,6 +7,7 @@ import pytest
 
 from coordinator.comparison import Recorded, UnmatchedError, compare, figures
 from coordinator.simulator.boards import Dropout, VirtualBoard
+from edged.controls import AsynchronousSettings
 
 Record = Callable[..., Recorded]
 
@@ -73,6 +74,20 @@ def test_runs_of_unlike_regimes_are_matched_on_samples_and_asynchronous_ones_tel
     assert max(one.updates.ages["slow"], key=one.updates.ages["slow"].__getitem__) == 4
     with pytest.raises(UnmatchedError, match="accepted samples"):
         compare([record("asp", regime="asp", policy="equal", budget=100), synchronous])
+
+
+def test_gradients_have_the_coordinators_momentum_when_they_are_compared(record: Record) -> None:
+    synchronous = record("ddp", regime="ddp", policy="equal", batch=20, momentum=0.9)
+
+    def against(momentum: float) -> tuple[str, ...]:
+        own = AsynchronousSettings(momentum=momentum)
+        changes = {"policy": "equal", "budget": 100, "rounds": 8, "momentum": 0.0, "asynchronous": own}
+        other = record("asp", regime="asp", **changes)
+        return compare([other, synchronous], unmatched=True).differences
+
+    assert against(0.9) == ()
+    (told,) = against(0.0)
+    assert told.startswith("momentum")
 
 
 def test_another_source_of_the_task_is_other_work(record: Record) -> None:
