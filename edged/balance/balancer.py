@@ -9,7 +9,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakSet, ref
 
 from msgspec.structs import replace
 
@@ -35,6 +36,9 @@ SETTLE = 2
 
 class Balancer:
     """What `balance` returns; a context that ends with `close`."""
+
+    # Weak: hooks of the model and the optimizer keep it, as long as there are these.
+    _open: ClassVar[WeakSet[Balancer]] = WeakSet()
 
     def __init__(
         self,
@@ -69,6 +73,16 @@ class Balancer:
             optimizer.register_step_post_hook(self._stepped),
             *(one.register_hook(self._weigh) for one in parameters),
         ]
+        self._model, self._optimizer = ref(model), ref(optimizer)
+        self._open.add(self)
+
+    @classmethod
+    def balanced(cls, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> str:
+        """Which of the two a balance has that is not closed, "" for neither: gradients of both would be
+        weighted twice."""
+        if any(one._model() is model for one in cls._open):
+            return "model"
+        return "optimizer" if any(one._optimizer() is optimizer for one in cls._open) else ""
 
     def __enter__(self) -> Balancer:
         return self
@@ -86,6 +100,7 @@ class Balancer:
         for hook in self._hooks:
             hook.remove()
         self._hooks = []
+        self._open.discard(self)
         if self._adjuster is not None and self._sampler is not None:
             self._sampler.part()
             self._adjuster = None

@@ -43,8 +43,8 @@ def balance(
     device. It lasts until `close()`, or the end of a `with`.
 
     Raises TypeError for a model without DistributedDataParallel among several ranks and for what is no
-    optimizer; ValueError for an optimizer of other parameters and for options out of range. Warns of
-    BatchNorm.
+    optimizer; ValueError for an optimizer of other parameters and for options out of range; RuntimeError for
+    a model, an optimizer or a sampler that another balance has. Warns of BatchNorm.
 
     >>> with balance(model, optimizer) as balancer:  # doctest: +SKIP
     ...     train(model, loader, optimizer)
@@ -69,7 +69,11 @@ def balance(
             f"every = {every}, deadband = {deadband}, beta = {beta}: every must be at least 1, deadband at "
             f"least 0 and below 1, beta above 0 and at most 1"
         )
-    _warn_of_batch_norm(model, ranks)
+    if again := Balancer.balanced(model, optimizer):
+        raise RuntimeError(
+            f"this {again} is balanced already: close() the other, which the first balance() returned"
+        )
+    _warn_of_batch_norm(model, ranks, sampler)
     return Balancer(
         model,
         optimizer,
@@ -81,7 +85,7 @@ def balance(
     )
 
 
-def _warn_of_batch_norm(model: torch.nn.Module, ranks: Ranks) -> None:
+def _warn_of_batch_norm(model: torch.nn.Module, ranks: Ranks, sampler: BalancedSampler | None) -> None:
     from torch.nn import SyncBatchNorm
     from torch.nn.modules.batchnorm import _BatchNorm
 
@@ -91,7 +95,18 @@ def _warn_of_batch_norm(model: torch.nn.Module, ranks: Ranks) -> None:
         if isinstance(one, _BatchNorm) and not isinstance(one, SyncBatchNorm):
             warnings.warn(
                 f"{name} is BatchNorm, which normalises by each rank's own batch: the step is not exactly "
-                f"that of the global batch (with GroupNorm, LayerNorm or SyncBatchNorm it is)",
+                f"that of the global batch (with GroupNorm, LayerNorm or SyncBatchNorm it is)"
+                f"{_fails(sampler)}",
                 stacklevel=3,
             )
             return
+
+
+def _fails(sampler: BalancedSampler | None) -> str:
+    """What BatchNorm makes of the smallest batch, as far as it is known which sampler is meant."""
+    meant = {one.terms.b_min for one in (BalancedSampler.free() if sampler is None else [sampler])}
+    if meant == {1}:
+        return "; with b_min = 1 a rank's batch may become one sample, on which it fails: set b_min=2"
+    if len(meant) == 1:
+        return ""
+    return "; it fails on a batch of one sample: set BalancedSampler's b_min=2"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import sys
 import warnings
 from collections.abc import Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -104,8 +105,12 @@ class BalancedSampler:
 
         Raises RuntimeError where the process has none at all, or where several may be meant.
         """
-        if not any(one._balancer is None for one in cls._living):
-            raise RuntimeError("there is no BalancedSampler without a balance: make one, for the DataLoader")
+        if not cls._living:
+            raise RuntimeError("there is no BalancedSampler: make one, for the DataLoader")
+        if not cls.free():
+            raise RuntimeError(
+                "every BalancedSampler is balanced already: close() the other, or make one for this loader"
+            )
         if len(cls._fresh()) > 1:
             gc.collect()  # one that is out of use lives on in a cycle with its last epoch
         begun = cls._fresh()
@@ -116,14 +121,28 @@ class BalancedSampler:
         return begun[0] if begun else None
 
     @classmethod
+    def free(cls) -> list[BalancedSampler]:
+        """Those that nobody balances."""
+        return [one for one in cls._living if one._balancer is None]
+
+    @classmethod
     def _fresh(cls) -> list[BalancedSampler]:
-        free = [one for one in cls._living if one._balancer is None]
-        return [one for one in free if one.deal is not None and one.deal.reached is None]
+        return [one for one in cls.free() if one.deal is not None and one.deal.reached is None]
 
     def __len__(self) -> int:
         return self.terms.steps
 
     def __iter__(self) -> Deal:
+        """Raises TypeError where torch would make batches of these batches: sampler= in place of
+        batch_sampler=."""
+        from torch.utils.data import BatchSampler
+
+        # Only its caller tells: what it does with the indices is also done where they are used as meant.
+        if sys._getframe(1).f_code is BatchSampler.__iter__.__code__:
+            raise TypeError(
+                "a BalancedSampler deals whole batches: give it as DataLoader(data, batch_sampler=sampler), "
+                "without batch_size and sampler="
+            )
         return Deal(self.ranks.rank, self._begin, self._fetching)
 
     def set_epoch(self, epoch: int) -> None:
@@ -173,7 +192,7 @@ class BalancedSampler:
     def pair(self, balancer: Balancer) -> None:
         """From now on that one is told of fetches and changes sizes. Raises RuntimeError for a second."""
         if self._balancer is not None:
-            raise RuntimeError("this BalancedSampler is balanced already: close() the other balance first")
+            raise RuntimeError("this sampler is balanced already: close() the other")
         self._balancer = balancer
 
     def part(self) -> None:

@@ -1,5 +1,6 @@
 """A balanced loop of one process: what it hooks into, what it counts, what it is told of joules."""
 
+import gc
 import warnings
 from collections.abc import Iterator
 
@@ -8,7 +9,9 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 from edged.balance import BalancedSampler, Balancer, balance
+from edged.balance.entry import _warn_of_batch_norm
 from edged.balance.joules import Joules
+from edged.balance.ranks import Ranks
 from edged.balance.watch import HostWatch
 from tests.probes.bench import VDD_IN, Bench, steady
 from tests.probes.scripted import Scripted
@@ -88,6 +91,32 @@ def test_a_second_balance_is_refused_and_hooks_into_nothing() -> None:
         assert len(desk.model._forward_pre_hooks) == 1
 
 
+def test_a_second_balance_of_a_model_or_an_optimizer_is_refused_at_once() -> None:
+    desk, other = Desk(), Desk()
+    with desk.balance():
+        with pytest.raises(RuntimeError, match=r"this model is balanced already: close\(\) the other"):
+            desk.balance()
+        both = torch.optim.SGD([*desk.model.parameters(), *other.model.parameters()], lr=0.0)
+        desk.optimizer.add_param_group({"params": other.model[0].bias})
+        with pytest.raises(RuntimeError, match=r"this optimizer is balanced already: close\(\) the other"):
+            balance(other.model, desk.optimizer)
+        with pytest.raises(RuntimeError, match="this model is balanced already"):
+            balance(desk.model, both)
+        assert len(desk.model._forward_pre_hooks) == len(desk.optimizer._optimizer_step_post_hooks) == 1
+        assert list(desk.steps(2)) == [0, 1]
+    with desk.balance():
+        assert list(desk.steps(2)) == [0, 1]
+
+
+def test_a_sampler_that_another_model_has_is_not_taken_for_none() -> None:
+    desk, other = Desk(), Desk()
+    other.loader, other.sampler = desk.loader, desk.sampler
+    gc.collect()  # samplers of other tests
+    refused = pytest.raises(RuntimeError, match=r"balanced already: close\(\) the other, or make one")
+    with balance(desk.model, desk.optimizer, desk.sampler), other.balance(), refused:
+        next(other.steps(1))
+
+
 def test_two_samplers_at_work_have_to_be_told_apart() -> None:
     desk, other = Desk(), BalancedSampler(DATA, 4)
     next(iter(other))
@@ -122,6 +151,26 @@ def test_batch_norm_alone_is_as_ever() -> None:
     model = torch.nn.BatchNorm1d(1)
     sampler = BalancedSampler(DATA, 8)
     balance(model, torch.optim.SGD(model.parameters(), lr=0.1), sampler).close()  # warnings are errors here
+
+
+ONE = "with b_min = 1 a rank's batch may become one sample, on which it fails: set b_min=2"
+MANY = "it fails on a batch of one sample: set BalancedSampler's b_min=2"
+
+
+@pytest.mark.parametrize(
+    ("named", "b_mins", "words"),
+    [(True, [1, 2], ONE), (True, [2, 1], ""), (False, [1, 2], MANY), (False, [1], ONE), (False, [2], "")],
+)
+def test_batch_norm_among_ranks_is_warned_of_with_what_it_fails_on(
+    named: bool, b_mins: list[int], words: str
+) -> None:
+    gc.collect()  # samplers of other tests
+    samplers = [BalancedSampler(DATA, 8, b_min=one) for one in b_mins]
+    model = torch.nn.Sequential(torch.nn.BatchNorm1d(1))
+    with pytest.warns(UserWarning, match="^0 is BatchNorm, which normalises") as caught:
+        _warn_of_batch_norm(model, Ranks(0, 2), samplers[0] if named else None)
+    (text,) = [str(one.message) for one in caught]
+    assert text.endswith(words or "SyncBatchNorm it is)")
 
 
 def test_joules_are_the_meters_with_its_basis() -> None:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import torch
 from msgspec.structs import replace
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from edged.balance import BalancedSampler, balance
 from edged.balance.balancer import _check
@@ -40,6 +40,47 @@ def test_an_epoch_has_its_own_order_and_a_seed_too() -> None:
     assert drawn(sampler) != first
     with pytest.raises(ValueError, match="epoch = -1"):
         sampler.set_epoch(-1)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("options", [{"batch_size": 5}, {"batch_size": 5, "drop_last": True}, {}])
+def test_a_loader_that_makes_batches_of_its_batches_is_refused(options: dict[str, Any], workers: int) -> None:
+    """Not even torch refuses it where all are as large: 5 of 5 samples stack."""
+    sampler = BalancedSampler(DATA, 5)
+    loader = DataLoader(DATA, sampler=cast(Any, sampler), num_workers=workers, **options)
+    with pytest.raises(TypeError, match=r"batch_sampler=sampler\), without batch_size"):
+        next(iter(loader))
+    (x,) = next(iter(DataLoader(DATA, batch_sampler=sampler)))
+    assert len(x) == 5  # the sampler itself is as good as before
+
+
+class Columns(Dataset[Any]):
+    """It takes a list of indices at once, as data sets of columns do; `asked` are the types it saw."""
+
+    def __init__(self) -> None:
+        self.asked: set[type] = set()
+
+    def __len__(self) -> int:
+        return 25
+
+    def __getitem__(self, index: Any) -> list[int]:
+        return self.__getitems__(index)
+
+    def __getitems__(self, indices: Any) -> list[int]:
+        self.asked.add(type(indices))
+        return [int(one) for one in indices]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_data_sets_that_take_lists_are_given_lists(workers: int) -> None:
+    data, sampler = Columns(), BalancedSampler(DATA, 10)
+    wanted = drawn(sampler)
+    batched = DataLoader(data, batch_sampler=sampler, num_workers=workers, collate_fn=list)
+    unbatched = DataLoader(
+        data, sampler=cast(Any, sampler), batch_size=None, num_workers=workers, collate_fn=list
+    )
+    assert list(batched) == list(unbatched) == wanted
+    assert data.asked == (set() if workers else {list})
 
 
 def test_a_data_set_without_a_length_is_refused() -> None:

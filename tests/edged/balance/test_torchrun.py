@@ -145,6 +145,7 @@ def test_bad_input_is_refused_in_the_same_words_on_every_rank(seen: Seen) -> Non
         assert words in first[name], name
         assert [other[name] for other in others] == [first[name]] * 2, name
     assert first["norm"].startswith("module is BatchNorm")
+    assert "with b_min = 1 a rank's batch may become one sample" in first["norm"]
     assert first["unbalanced"].startswith("no balance(model, optimizer) uses this BalancedSampler")
     assert [other["norm"] + other["unbalanced"] for other in others] == ["", ""]
 
