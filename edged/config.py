@@ -222,10 +222,18 @@ def _converted(value: Any, kind: type[T], prefix: str = "") -> T:
 def _in_words(text: str, prefix: str) -> str:
     """Msgspec's message with the path first: `broker.port: Expected int, got str`."""
     what, _, path = text.partition(" - at `")
-    inside = path.rstrip("`").removeprefix("$").removeprefix(".").replace("energy.probes", "energy")
+    inside = (
+        path.removeprefix("key` in `")
+        .rstrip("`")
+        .removeprefix("$")
+        .removeprefix(".")
+        .replace("energy.probes", "energy")
+    )
     where = ".".join(name for name in (prefix, inside) if name)
     unknown = re.match(r"Object contains unknown field `(.+)`", what)
     if unknown:
         where = f"{where}.{unknown[1]}" if where else unknown[1]
         what = "unknown key; `edged config` prints all there are"
+    if "matching regex" in what:  # the only patterns of settings are those of names
+        what = "a name is 1 to 63 of a-z, 0-9, - and _, the first a letter or a digit"
     return f"{where}: {what}" if where else what

@@ -28,6 +28,11 @@ def vet(settings: Settings) -> None:
             emulation_of(settings.emulate.board, settings.emulate.speed_scale)
         except BoardError as error:
             raise ConfigError(f"emulate.board: {error}") from None
+    elif settings.emulate.speed_scale:
+        raise ConfigError(
+            "emulate.speed_scale: it paces an emulated board, and there is none: set emulate.board "
+            "(--emulate BOARD), or leave it out"
+        )
     tables = settings.energy.probes
     added = {entry.name: entry for entry in entry_points(group="edged.probes")}
     known = {*names(), *added, PLUG, CALIBRATION} - set(KINDS)

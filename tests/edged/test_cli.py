@@ -12,6 +12,8 @@ from edged import __version__
 from edged.cli import build
 from edged.config import SAMPLE
 
+NAME = "a name is 1 to 63 of a-z, 0-9, - and _, the first a letter or a digit"
+
 
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(build(), list(arguments))
@@ -103,7 +105,9 @@ def test_run_shows_what_file_and_flags_come_to(tmp_path: Path) -> None:
     [
         (["--broker", "far:x"], "broker: 'far:x' is not HOST[:PORT]"),
         (["--pool", "mnist"], "pool: 'mnist' is not NAME=PATH"),
-        (["--board", "Pi 4"], "board.id: "),
+        (["--board", "a b"], f"board.id: {NAME}"),
+        (["--pool", "a b=/x"], f"edged run: data: {NAME}"),
+        (["--speed-scale", "0.02", "--json"], "emulate.speed_scale: it paces an emulated board"),
         (["--config", "/nonexistent.toml"], "/nonexistent.toml: cannot be read"),
         (["--log-level", "loud"], "log.level: "),
     ],

@@ -9,6 +9,8 @@ import pytest
 from edged import config
 from edged.config import ConfigError, Settings
 
+NAME = "a name is 1 to 63 of a-z, 0-9, - and _, the first a letter or a digit"
+
 
 def test_the_sample_with_nothing_commented_out_is_the_defaults() -> None:
     lines = config.SAMPLE.read_text().splitlines()
@@ -45,12 +47,14 @@ def test_the_sample_as_it_is_can_be_used(tmp_path: Path) -> None:
         ("[broker]\nprot = 1883", "broker.prot: unknown key"),
         ("[brokr]\nport = 1883", "brokr: unknown key"),
         ("port = 1883", "port: unknown key"),
-        ("[board]\nid = 'Pi 4'", "board.id: Expected `str` matching regex"),
-        ("[board]\nfleet = ''", "board.fleet: Expected `str` matching regex"),
+        ("[board]\nid = 'Pi 4'", f"board.id: {NAME}"),
+        ("[board]\nsilo = '-a'", f"board.silo: {NAME}"),
+        ("[board]\nfleet = ''", f"board.fleet: {NAME}"),
         ("[data.mnist]\npath = 3", "data.mnist.path: Expected `str`, got `int`"),
         ("[data.mnist]", "data.mnist: Object missing required field `path`"),
         ("[data.mnist]\npath = 'x'\nsize = 3", "data.mnist.size: unknown key"),
-        ("[data.'my pool']\npath = 'x'", "data: Expected `str` matching regex"),
+        ("[data.'my pool']\npath = 'x'", f"toml: data: {NAME}"),
+        ("[data]\n'a.b' = {path = 'x'}", f"toml: data: {NAME}"),
         ("data = 3", "data: Expected `object`, got `int`"),
         ("[training]\nthreads = -1", "training.threads: Expected `int` >= 0"),
         ("[energy]\nprefer = 'wall'", "energy.prefer: Expected `array`, got `str`"),

@@ -14,6 +14,10 @@ from edged.vetting import vet
     ("text", "words"),
     [
         ('[emulate]\nboard = "nope"', "emulate.board: no board named 'nope' in the table; there are: "),
+        (
+            "[emulate]\nspeed_scale = 0.02",
+            "emulate.speed_scale: it paces an emulated board, and there is none",
+        ),
         ('[energy.plugg]\nkind = "shelly"', "energy.plugg: no sensor has such a table; there are: "),
         ('[energy.shelly]\nurl = "http://192.0.2.7"', "energy.shelly: a plug's table is [energy.plug]"),
         ('[energy.plug]\nkind = "shelly"', "energy.plug takes either url"),
