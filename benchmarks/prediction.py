@@ -15,11 +15,12 @@ from typing import Any
 
 from msgspec import structs
 
-from coordinator.comparison import Recorded, behind_pace
+from coordinator.comparison import Recorded
 from coordinator.demo import plan as planning
 from coordinator.demo.scale import Scale
 from coordinator.demo.stage import play
 from coordinator.fitting import fitted
+from coordinator.pacing import behind_pace
 from coordinator.simulator.experiments import Plan, played, settings_of
 from coordinator.simulator.tally import tally
 from coordinator.situation import joules_of, situation
@@ -114,7 +115,7 @@ def main() -> None:
         )
         outcome = play(plan, Quiet(), POLICIES)
     for run in outcome.runs:
-        share = behind_pace(run)
+        share = behind_pace(run.boards)
         print(f"{run.name}: {len(run.rounds)} rounds, steps behind their pace {100 * (share or 0.0):.2f} %")
     found = list(pairs(outcome.runs))
     head = ("s", "was", "error", "J", "was", "error")

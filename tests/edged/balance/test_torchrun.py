@@ -28,7 +28,7 @@ def torchrun(ranks: int, script: Path, *arguments: str) -> "subprocess.Completed
     """Over loopback; a run that hangs raises TimeoutExpired.
 
     Once DistributedDataParallel was used, torch's own gloo threads outlive destroy_process_group() and may
-    abort the process while the interpreter ends (pytorch issue 190489, without edged, too): that is begun anew.
+    abort the process while the interpreter ends (pytorch issue 190489; without edged, too): one more run.
     """
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1"]
     command += ["--nproc-per-node", str(ranks), str(script), *arguments]
