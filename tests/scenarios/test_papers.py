@@ -86,6 +86,6 @@ def test_the_temperature_six_hours_ahead(prepared_lab: MakeLab) -> None:
     lab = prepared_lab("era5", "era5/era5_berlin_2017.csv.gz")
     before, *after = trained(lab, "era5", 3478, 40)
     assert before["loss"] == pytest.approx(0.057, abs=0.002), "the model begins as persistence"
-    # What least squares on the same windows reaches. The held-out loss goes up and down by a tenth from round to
-    # round, and shares follow the boards' times: fewer rounds would ask the moment at which the run ended.
+    # What least squares on the same windows reaches. The held-out loss goes up and down by a tenth from round
+    # to round, and shares follow the boards' times: fewer rounds would ask the moment at which the run ended.
     assert statistics.median(row["loss"] for row in after[-15:]) < 0.045
