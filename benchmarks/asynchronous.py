@@ -100,12 +100,12 @@ class Gradients:
         self._versions = {apply.base: base, apply.version: made}
 
     def train_together(self, orders: list[Train]) -> dict[str, Learnt]:
-        """There are no common steps."""
-        raise NotImplementedError
+        """See learning.Training: asynchronous boards have no common steps."""
+        raise AssertionError(orders)
 
     def fold(self, fold: ev.Fold) -> None:
-        """There are no rounds."""
-        raise NotImplementedError
+        """See learning.Training: asynchronous updates are applied one by one, never folded."""
+        raise AssertionError(fold)
 
     def measure(self, version: str) -> dict[str, Any]:
         """See learning.Training."""

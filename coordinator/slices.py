@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from coordinator.checkpoints import sync_folder
+from edged import weights
 from edged.messages import Manifest
 from edged.weights import DTYPES, Entry, WeightsError
 
@@ -22,17 +23,8 @@ if TYPE_CHECKING:
 
 SLICE_ELEMENTS: Final = 1 << 20
 
-NUMPY: Final = {
-    "F64": "<f8",
-    "F32": "<f4",
-    "F16": "<f2",
-    "I64": "<i8",
-    "I32": "<i4",
-    "I16": "<i2",
-    "I8": "i1",
-    "U8": "u1",
-    "BOOL": "u1",
-}
+NUMPY: Final = {**weights.NUMPY, "BOOL": "u1"}
+"""As `edged.weights` has them, but truth values as the bytes that they are."""
 
 
 def widest_first(entries: Mapping[str, Entry]) -> list[str]:

@@ -25,7 +25,7 @@ MAX_DIMENSIONS = 8
 MAX_NAME_CHARACTERS = 256
 DTYPES = {"F64": 8, "F32": 4, "F16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
 """Allowed dtypes and the bytes of one element."""
-_NUMPY = {
+NUMPY = {
     "F64": "<f8",
     "F32": "<f4",
     "F16": "<f2",
@@ -36,6 +36,7 @@ _NUMPY = {
     "U8": "u1",
     "BOOL": "?",
 }
+"""How numpy reads the little-endian elements of each."""
 _CHUNK_ELEMENTS = 1 << 20
 
 Schema = dict[str, tuple[str, tuple[int, ...]]]
@@ -119,7 +120,7 @@ def schema(path: Path) -> Schema:
 
 def schema_of(tensors: Mapping[str, Any]) -> Schema:
     """Names, dtypes and shapes that `save` would write."""
-    codes = {code: name for name, code in _NUMPY.items()}
+    codes = {code: name for name, code in NUMPY.items()}
     arrays = {name: _plain(name, tensors[name], None) for name in sorted(tensors)}
     return {name: (codes[_code(array.dtype)], array.shape) for name, array in arrays.items()}
 
@@ -160,7 +161,7 @@ def array(path: Path, entry: Entry) -> NDArray[Any]:
     """One tensor as a read-only map of the file; the pages go when the array goes."""
     import numpy as np
 
-    dtype = np.dtype(_NUMPY[entry.dtype])
+    dtype = np.dtype(NUMPY[entry.dtype])
     if entry.end == entry.begin:
         return np.empty(entry.shape, dtype)
     return np.memmap(path, dtype, "r", offset=entry.begin, shape=entry.shape).view(np.ndarray)
@@ -235,7 +236,7 @@ def _plain(name: str, tensor: Any, path: Path | None) -> NDArray[Any]:
         raise WeightsError(f"{path or 'weights'}: tensor {name!r}: {error}") from None
     # Not ascontiguousarray, which would make a scalar a vector.
     array = np.asarray(value, order="C")
-    if _code(array.dtype) not in _NUMPY.values():
+    if _code(array.dtype) not in NUMPY.values():
         allowed = ", ".join(DTYPES)
         raise WeightsError(f"{path or 'weights'}: tensor {name!r} is {array.dtype}, allowed are {allowed}")
     return array

@@ -28,7 +28,7 @@ _LIMITS = tuple(
     "RestrictNamespaces RestrictRealtime RestrictSUIDSGID SupplementaryGroups SystemCall "
     "TemporaryFileSystem User".split()
 )
-_HIDDEN = ("/home/", "/root/", "/run/user/")
+_HIDDEN = ("/home", "/root", "/run/user")
 _POOLS = """\
 # Pools of edged.toml below /home: the rest there stays out of sight, as by ProtectHome=yes.
 # Not ProtectHome=tmpfs, which systemd 252 mounts writable.
@@ -76,7 +76,8 @@ def put(machine: Machine, name: str) -> None:
 
 def bind_pools(machine: Machine, pools: Mapping[str, str]) -> None:
     """Let the service see, and not write, the pools that lie where it sees nothing else."""
-    hidden = sorted({path for path in pools.values() if path.startswith(_HIDDEN)})
+    below = tuple(f"{folder}/" for folder in _HIDDEN)
+    hidden = sorted({path for path in pools.values() if path.startswith(below)})
     if not hidden:
         machine.remove(POOLS)
         return

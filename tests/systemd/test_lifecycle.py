@@ -97,7 +97,7 @@ def test_a_killed_agent_comes_back(board: Tree) -> None:
 
 def test_reload_takes_pools_and_tasks_over_and_names_what_takes_a_restart(board: Tree) -> None:
     before = board.main()
-    board.do("cp /etc/edged/edged.toml /root/kept")
+    board.do("cp /etc/edged/edged.toml /srv/kept")
     board.do("""sed -i 's/^#port = 1883/port = 9/' /etc/edged/edged.toml""")
     board.do("""printf '[data.more]\npath = "builtin"\n' >> /etc/edged/edged.toml""")
     board.do("systemctl reload edged")
@@ -107,7 +107,7 @@ def test_reload_takes_pools_and_tasks_over_and_names_what_takes_a_restart(board:
         assert "settings read again: data.more" in board.do(said)
         assert board.main() == before
     finally:
-        board.do("cp /root/kept /etc/edged/edged.toml")
+        board.do("cp /srv/kept /etc/edged/edged.toml")
 
 
 def test_a_stop_is_clean(board: Tree) -> None:
@@ -117,7 +117,7 @@ def test_a_stop_is_clean(board: Tree) -> None:
 
 
 def test_nonsense_in_the_settings_ends_it_once_and_names_the_key(board: Tree) -> None:
-    board.do("cp /etc/edged/edged.toml /root/kept && echo 'prot = 1' >> /etc/edged/edged.toml")
+    board.do("cp /etc/edged/edged.toml /srv/kept && echo 'prot = 1' >> /etc/edged/edged.toml")
     board.ask("systemctl restart edged")
     try:
         board.wait(lambda: board.show("edged")["ActiveState"] == "failed", "the end")
@@ -130,7 +130,7 @@ def test_nonsense_in_the_settings_ends_it_once_and_names_the_key(board: Tree) ->
         assert restarts(board) == count
         assert board.show("edged")["ActiveState"] == "failed"
     finally:
-        board.do("cp /root/kept /etc/edged/edged.toml")
+        board.do("cp /srv/kept /etc/edged/edged.toml")
 
 
 def test_a_python_that_is_gone_is_said_and_not_tried_again(board: Tree) -> None:
