@@ -7,7 +7,6 @@ event brings about, the loop goes on: an unexpected exception is logged with its
 import logging
 import secrets
 import socket
-import time
 from collections import deque
 from pathlib import Path
 from queue import Empty
@@ -31,7 +30,7 @@ from coordinator.reception import SUBSCRIPTIONS
 from coordinator.rounds import Rounds
 from coordinator.runs import Runs
 from coordinator.store import Store
-from coordinator.switchboard import Stop, Switchboard, telemetry
+from coordinator.switchboard import Stop, Switchboard
 from coordinator.tools import Follow, Onlooker, Tools
 from edged.messages import FleetState, Grant, Manifest, Order, encode
 from edged.topics import Topics
@@ -41,9 +40,6 @@ WAKE_SECONDS: Final = 0.5
 FLUSH_SECONDS: Final = 5.0
 MOST_AT_ONCE: Final = 64
 """Events taken between two looks at the clock."""
-GATHER_SECONDS: Final = 0.01
-"""What comes within it of a board's watts is taken together: a thousand boards would wake the loop a
-thousand times a second, which costs more than what they say."""
 
 
 class Server:
@@ -127,15 +123,13 @@ class Server:
         wait = max(0.0, self._due() - self.now)
         wait = wait if timeout_seconds is None else min(wait, timeout_seconds)
         try:
-            first = self.link.events.get(timeout=wait) if wait else self.link.events.get_nowait()
-            self._take(first)
-            if telemetry(first) and self.link.events.empty():
-                time.sleep(GATHER_SECONDS)
+            self._take(self.link.events.get(timeout=wait) if wait else self.link.events.get_nowait())
             for _ in range(MOST_AT_ONCE):
                 self._take(self.link.events.get_nowait())
         except Empty:
             pass
         self._tick(self.now)
+        self.show("turn", None)
 
     def run(self) -> None:
         """Loop until `stop`, or until another coordinator took over (`deposed` says which)."""

@@ -119,7 +119,7 @@ def serve(config: Config, *, follow: Follow | None = None, notify: Notify | None
                 while not ended and not server.deposed:
                     server.step(STEP_SECONDS)
                     notify.alive()
-                    notify.status(describe(server))
+                    notify.status_of(lambda: describe(server))
                 notify.stopping()
         except NoBrokerError:
             return 0

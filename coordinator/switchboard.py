@@ -37,11 +37,6 @@ class Asked(Struct, frozen=True):
     tell: Callable[[Reply], None]
 
 
-def telemetry(item: object) -> bool:
-    """Whether it is a board's watts, which nobody waits for."""
-    return isinstance(item, wire.Message) and item.topic.endswith("/power")
-
-
 class Switchboard:
     """The one reader of the queue."""
 

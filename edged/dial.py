@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import paho.mqtt.client as paho
-from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
 
 from edged.link import LinkConfig, StageName
 
@@ -79,14 +79,21 @@ def closed(config: LinkConfig, stage: StageName, told: str) -> SessionError:
     return SessionError(stage, told or "the connection was lost")
 
 
-def acknowledge_at_once(client: paho.Client) -> None:
-    """A broker that leaves Nagle's algorithm on (mosquitto's default) holds its next word back until the last
-    is acknowledged, which a kernel delays by 40 ms. The kernel forgets this wish, so it is said at each
-    read."""
+def read(client: paho.Client, more: Callable[[], bool]) -> MQTTErrorCode:
+    """Read the packets that have come, as long as `more`; paho looks at one or two at a time.
+
+    A broker that leaves Nagle's algorithm on (mosquitto's default) holds its next word back until the last
+    is acknowledged, which a kernel delays by 40 ms. The kernel forgets the wish not to, so it is said at each
+    read.
+    """
     line: Any = client.socket()
     quick = getattr(socket, "TCP_QUICKACK", None)  # Linux
     if line is not None and quick is not None:
         line.setsockopt(socket.IPPROTO_TCP, quick, 1)
+    code = client.loop_read()
+    while not code and more():
+        code = client.loop_read()
+    return code
 
 
 def _use_credentials(client: paho.Client, config: LinkConfig) -> None:

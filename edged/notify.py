@@ -8,6 +8,8 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 
+STATUS_SECONDS = 1.0
+
 
 class Notify:
     """`environment` and `clock` stand for the process's own."""
@@ -22,6 +24,7 @@ class Notify:
         self._address = found.get("NOTIFY_SOCKET", "")
         self._status = ""
         self._fed = -1.0
+        self._described = float("-inf")
         # A pid means that the watchdog is that process's; a service without one leaves it out.
         mine = found.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
         limit = float(found.get("WATCHDOG_USEC", "0") or 0) / 1e6 if mine else 0.0
@@ -37,6 +40,13 @@ class Notify:
         if line != self._status:
             self._status = line
             self._send(f"STATUS={line}")
+
+    def status_of(self, describe: Callable[[], str]) -> None:
+        """As `status`, looked for once a second at most, and only where somebody reads it."""
+        now = self._clock()
+        if self._address and now - self._described >= STATUS_SECONDS:
+            self._described = now
+            self.status(describe())
 
     def alive(self) -> None:
         """The loop has made a turn; sent every half watchdog time at most, and never more than once a

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import paho.mqtt.client as paho
-from paho.mqtt.matcher import MQTTMatcher
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
 from edged import dial
 from edged.dial import ProtocolVersion, SessionError, VersionDoubt
 from edged.dispatch import Dispatch
-from edged.link import ASSUMED_MAX_PACKET_BYTES, Announcement, LinkConfig, StageName
+from edged.filters import Filters
+from edged.link import ASSUMED_MAX_PACKET_BYTES, Announcement, LinkConfig, Message, StageName
 from edged.outbox import Item
 
 UNSUPPORTED_VERSION = 0x84
@@ -25,7 +25,7 @@ PACKET_TOO_LARGE = 0x95
 
 
 class Session:
-    """`heard(topic, payload, retain)` and the words of `Dispatch` are all that leaves it; `up` is its state.
+    """`heard(message, qos)` and the words of `Dispatch` are all that leaves it; `up` is its state.
 
     `number` is the connection number that the announcement is made with, `past_words` the payloads that this
     process's earlier connections left with the broker.
@@ -35,7 +35,7 @@ class Session:
         self,
         config: LinkConfig,
         dispatch: Dispatch,
-        heard: Callable[[str, bytes, bool], None],
+        heard: Callable[[Message, int], None],
         *,
         protocol: ProtocolVersion,
         announcement: Announcement | None,
@@ -57,8 +57,7 @@ class Session:
         self._failure: SessionError | None = None
         self._broker_words = ""
         self._tokens: dict[int, int] = {}
-        self._asked: dict[str, int] = {}
-        self._matcher = MQTTMatcher()  # type: ignore[no-untyped-call]
+        self._filters = Filters()
         self._subscribing: dict[int, list[str]] = {}
         self._birth_mid = self._farewell_mid = -1
         self._deadline = self._patience_seconds = 0.0
@@ -77,10 +76,10 @@ class Session:
 
     def open(self, filters: dict[str, int]) -> None:
         """Look up, connect, secure, and send CONNECT; the rest of the way is done by `step`."""
-        self._ask(filters)
+        self._filters.add(filters)
         if self._announcement is not None:
             # Before the birth: what is retained there may be the word of a second client with this name.
-            self._ask({self._announcement.topic: 1})
+            self._filters.add({self._announcement.topic: 1})
             will = self._announcement.payload(self._number, "lost")
             self._birth = self._announcement.payload(self._number, "up")
             self.words = (will, self._birth)
@@ -114,12 +113,12 @@ class Session:
     def wants_to_write(self) -> bool:
         return self._client.want_write()
 
-    def step(self, *, readable: bool, writable: bool) -> None:
-        """Let paho read and write what it can, then look at the clock. Raises SessionError at the end."""
+    def step(self, *, readable: bool, writable: bool, more: Callable[[], bool]) -> None:
+        """Let paho read (on, as long as `more`) and write, then look at the clock. Raises SessionError at
+        the end."""
         code = paho.MQTT_ERR_SUCCESS
         if readable:
-            dial.acknowledge_at_once(self._client)
-            code = self._client.loop_read()
+            code = dial.read(self._client, more)
         if writable and not code:
             code = self._client.loop_write()
         if not code:
@@ -132,9 +131,9 @@ class Session:
 
     def subscribe(self, filters: dict[str, int]) -> None:
         """Ask for what was not asked for yet."""
-        new = {filter: qos for filter, qos in filters.items() if filter not in self._asked}
+        new = {filter: qos for filter, qos in filters.items() if filter not in self._filters.asked}
         if new and self.up:
-            self._ask(new)
+            self._filters.add(new)
             self._send_subscribe(new)
 
     def publish(self, item: Item) -> None:
@@ -202,16 +201,11 @@ class Session:
             getattr(properties, "MaximumPacketSize", ASSUMED_MAX_PACKET_BYTES),
             getattr(properties, "ReceiveMaximum", 65_535),
         )
-        if self._asked:
+        if self._filters.asked:
             self._enter("SUBACK", self._config.connect_seconds)
-            self._send_subscribe(self._asked)
+            self._send_subscribe(self._filters.asked)
         else:
             self._announce()
-
-    def _ask(self, filters: dict[str, int]) -> None:
-        self._asked |= filters
-        for filter in filters:
-            self._matcher[filter] = True
 
     def _send_subscribe(self, filters: dict[str, int]) -> None:
         code, mid = self._client.subscribe(list(filters.items()))
@@ -259,7 +253,7 @@ class Session:
     def _on_message(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
         if message.dup:
             self._dispatch.count("duplicates")
-        if next(self._matcher.iter_match(message.topic), None) is None:  # type: ignore[no-untyped-call]
+        if not self._filters.match(message.topic):
             # amqtt sends what is retained for anybody's filter to everybody.
             self._dispatch.count("unasked")
             return
@@ -272,7 +266,7 @@ class Session:
                 self._say_birth()
             if payload in {self._birth, self._farewell} or payload in self._past_words:
                 return
-        self._heard(message.topic, payload, message.retain)
+        self._heard(Message(message.topic, payload, message.retain), message.qos)
 
     def _on_disconnect(
         self, _client: Any, _data: Any, flags: Any, reason: ReasonCode, _properties: Any

@@ -49,6 +49,25 @@ def test_ready_status_and_stopping_are_said(manager: socket.socket) -> None:
     assert heard(manager) == ["READY=1", "STATUS=waiting for broker", "STOPPING=1"]
 
 
+def test_a_status_that_is_work_to_find_is_looked_for_once_a_second(manager: socket.socket) -> None:
+    clock, looked = Clock(), []
+    notify = Notify(environment(manager), clock)
+
+    def describe() -> str:
+        looked.append(clock.now)
+        return f"at {clock.now:g}"
+
+    for _ in range(8):
+        notify.status_of(describe)
+        clock.now += 0.25
+    assert looked == [100.0, 101.0]
+    assert heard(manager) == ["STATUS=at 100", "STATUS=at 101"]
+
+
+def test_without_a_manager_nobody_looks_for_a_status() -> None:
+    Notify({}, Clock()).status_of(lambda: pytest.fail("looked for"))
+
+
 def test_the_watchdog_is_fed_by_turns_and_at_most_once_a_second(manager: socket.socket) -> None:
     clock = Clock()
     notify = Notify(environment(manager, WATCHDOG_USEC="3000000", WATCHDOG_PID=str(os.getpid())), clock)

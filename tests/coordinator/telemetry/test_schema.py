@@ -1,10 +1,12 @@
 """The table holds what is written: types, tags, texts; and how many series it can come to."""
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from influxdb_client.client.write.point import Point as ClientPoint
 from msgspec import structs
 
 from coordinator.telemetry.chronicle import Chronicle
@@ -72,6 +74,23 @@ def test_a_line_is_one_line_whatever_a_name_or_text_holds(tag: str, text: str) -
     assert len(line.splitlines()) == 1
     assert line.startswith("event,board=")
     assert line.endswith(f" {NOW}")
+
+
+@settings(max_examples=100, deadline=None)
+@given(tag=st.text(max_size=30), text=st.text(max_size=60), watts=st.floats(allow_nan=False))
+def test_a_line_is_the_clients_own_word_for_word(tag: str, text: str, watts: float) -> None:
+    found = structs.replace(
+        made("event", {"board": tag}, {"text": text, "w_t": watts, "count": 1}), nanoseconds=NOW
+    )
+    whole: Any = ClientPoint("event")  # type: ignore[no-untyped-call]
+    for name, value in found.tags.items():
+        whole = whole.tag(name, value)
+    for name, field in found.fields.items():
+        whole = whole.field(name, field)
+    writer = Writer()
+    assert writer.line(found) == whole.time(NOW, "ns").to_line_protocol()
+    again = writer.line(structs.replace(found, nanoseconds=NOW + 5))
+    assert again == whole.time(NOW + 5, "ns").to_line_protocol()
 
 
 def test_equal_stamps_of_one_series_are_told_apart_so_that_none_replaces_another() -> None:

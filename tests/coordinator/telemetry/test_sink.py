@@ -43,6 +43,12 @@ def sink(tmp_path: Path, clock: Clock) -> Iterator[Sink]:
 
 
 def lines(sink: Sink) -> list[str]:
+    """What is on the disk once the loop's turn is over; it is taken away."""
+    sink.see("turn", None)
+    return kept(sink)
+
+
+def kept(sink: Sink) -> list[str]:
     found: list[str] = []
     while (segment := sink.spool.oldest()) is not None:
         found += segment.lines()
@@ -52,7 +58,28 @@ def lines(sink: Sink) -> list[str]:
 
 def test_all_points_have_the_coordinators_time(sink: Sink) -> None:
     sink.see("power", power())
-    assert all(line.endswith(f" {int(WALL)}000000000") for line in lines(sink))
+    found = lines(sink)
+    assert len(found) == len(CHANNELS)
+    assert all(line.endswith(f" {int(WALL)}000000000") for line in found)
+
+
+def test_watts_are_written_together_at_the_end_of_the_turn_and_rounds_at_once(
+    sink: Sink, clock: Clock
+) -> None:
+    sink.see("power", power("pi4"))
+    clock.pass_(0.5)
+    sink.see("power", power("pi5"))
+    sink.see("round", round_row())
+    assert [line.split(",")[0] for line in kept(sink)] == ["round"]
+    stamps = {line.rsplit(" ", 1)[1] for line in lines(sink)}
+    assert stamps == {f"{int(WALL)}000000000", f"{int(WALL)}500000000"}, "by when they were heard"
+
+
+def test_what_was_heard_in_the_last_turn_is_there_after_the_end(tmp_path: Path, clock: Clock) -> None:
+    sink = made(tmp_path, clock)
+    sink.see("power", power("pi4"))
+    sink.close()
+    assert len(kept(made(tmp_path, clock))) == len(CHANNELS)
 
 
 def test_a_clock_that_is_not_set_yet_writes_nothing_until_it_is(sink: Sink, clock: Clock) -> None:
