@@ -82,11 +82,10 @@ def combined(seconds: Floats, joules: Floats, weights: Weights) -> Floats:
     ratio = seconds / np.median(seconds[known])
     if weights.w_e == 0.0:
         return np.asarray(weights.w_t * ratio)
-    charged = known & ~np.isnan(joules)
-    energy = ratio.copy()
-    if charged.any():
-        energy[charged] = joules[charged] / np.median(joules[charged])
-    return np.asarray(weights.w_t * ratio + weights.w_e * energy)
+    metered = known & ~np.isnan(joules)
+    watts = np.median(joules[metered] / seconds[metered]) if metered.any() else 1.0
+    charged = np.where(metered, joules, watts * seconds)
+    return np.asarray(weights.w_t * ratio + weights.w_e * charged / np.median(charged[known]))
 
 
 def _judge(columns: Columns, wanted: Ints, deadband: float, patience: int) -> tuple[Kind, int, Ints]:

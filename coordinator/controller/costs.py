@@ -5,6 +5,7 @@ reads: give every board the same weighted cost o_i + c_i n_i, hence n_i = (level
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from coordinator.controller import Weights
 
@@ -16,31 +17,42 @@ def median(values: Sequence[float]) -> float:
     return ordered[half] if odd else (ordered[half - 1] + ordered[half]) / 2
 
 
+class Units(NamedTuple):
+    """What the costs of one pool are measured in: its median seconds and joules per sample, and watts."""
+
+    seconds: float
+    joules: float
+    watts: float
+
+
+def units(seconds: Sequence[float | None], joules: Sequence[float | None]) -> Units:
+    """Over the boards with known seconds. `watts` is the median of those that have joules, at which the
+    others are charged; 1 where none has any: then time stands for energy."""
+    known = [(tau, eps) for tau, eps in zip(seconds, joules, strict=True) if tau is not None]
+    if not known:
+        return Units(1.0, 1.0, 1.0)
+    metered = [eps / tau for tau, eps in known if eps is not None]
+    watts = median(metered) if metered else 1.0
+    return Units(
+        median([tau for tau, _ in known]),
+        median([tau * watts if eps is None else eps for tau, eps in known]),
+        watts,
+    )
+
+
 def combined(
     seconds: Sequence[float | None], joules: Sequence[float | None], weights: Weights
 ) -> list[float | None]:
     """c_i for every board with known seconds per sample, None for the others.
 
-    A board without joules is charged at the pool's median watts, i.e. its time ratio stands for its energy
-    ratio; the caller says so (`standing.energy_notes`).
+    A board without joules is charged at the pool's median watts; the caller says so
+    (`standing.energy_notes`).
     """
-    w_t, w_e = weights.w_t, weights.w_e
-    times = [value for value in seconds if value is not None]
-    if not times:
-        return [None] * len(seconds)
-    unit = median(times)
-    if w_e == 0.0:
-        return [None if tau is None else w_t * tau / unit for tau in seconds]
-    energies = [e for e, tau in zip(joules, seconds, strict=True) if e is not None and tau is not None]
-    energy_unit = median(energies) if energies else 1.0
-    costs: list[float | None] = []
-    for tau, eps in zip(seconds, joules, strict=True):
-        if tau is None:
-            costs.append(None)
-        else:
-            ratio = tau / unit
-            costs.append(w_t * ratio + w_e * (ratio if eps is None else eps / energy_unit))
-    return costs
+    unit = units(seconds, joules)
+    return [
+        None if tau is None else _weighted(tau, tau * unit.watts if eps is None else eps, unit, weights)
+        for tau, eps in zip(seconds, joules, strict=True)
+    ]
 
 
 def fixed(
@@ -51,15 +63,16 @@ def fixed(
     weights: Weights,
 ) -> list[float]:
     """o_i: the weighted cost that a board has in a round whatever its share, in the units of c_i."""
-    times = [value for value in seconds if value is not None]
-    unit = median(times) if times else 1.0
-    energies = [e for e, tau in zip(joules, seconds, strict=True) if e is not None and tau is not None]
-    energy_unit = median(energies) if energies else 1.0
-    spent = []
-    for a, b, eps in zip(fixed_seconds, fixed_joules, joules, strict=True):
-        ratio = a / unit
-        spent.append(weights.w_t * ratio + weights.w_e * (ratio if eps is None else b / energy_unit))
-    return spent
+    unit = units(seconds, joules)
+    return [
+        _weighted(a, a * unit.watts if eps is None else b, unit, weights)
+        for a, b, eps in zip(fixed_seconds, fixed_joules, joules, strict=True)
+    ]
+
+
+def _weighted(seconds: float, joules: float, unit: Units, weights: Weights) -> float:
+    by_time = weights.w_t * seconds / unit.seconds
+    return by_time if weights.w_e == 0 else by_time + weights.w_e * joules / unit.joules
 
 
 def offsets(fixed: Sequence[float], costs: Sequence[float | None]) -> list[float]:

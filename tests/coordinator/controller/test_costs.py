@@ -97,6 +97,20 @@ def test_a_board_without_joules_is_charged_at_the_median_watts() -> None:
     assert costs == pytest.approx([0.010 / 0.015, 1.0, 0.020 / 0.015])
 
 
+@given(
+    st.lists(st.tuples(positive, st.booleans()), min_size=1, max_size=11),
+    st.floats(0, 1),
+    st.floats(0.1, 100),
+)
+@settings(deadline=None, max_examples=40)
+def test_of_equal_watts_it_does_not_matter_which_boards_have_a_meter(
+    rows: list[tuple[float, bool]], w_e: float, watts: float
+) -> None:
+    tau = [seconds for seconds, _ in rows]
+    seen = [seconds * watts if metered else None for seconds, metered in rows]
+    assert combined(tau, seen, Weights.of(w_e)) == pytest.approx(combined(tau, seen, Weights(1, 0)))
+
+
 def test_without_any_joules_the_energy_weight_means_time() -> None:
     nothing: list[float | None] = [None] * 3
     assert combined(SECONDS, nothing, Weights(0, 1)) == pytest.approx([0.5, 1, 2])
