@@ -20,6 +20,8 @@ class Idling(Struct):
     seconds: float = 0.0
     joules: float = 0.0
     basis: str = ""
+    headline: str = ""
+    """Whose joules are counted: another sensor's counter stands elsewhere, and may cover another scope."""
     boot: str = ""
     heard_seconds: float = 0.0
     counted_joules: float | None = None
@@ -34,17 +36,17 @@ class Idling(Struct):
         """One message more."""
         counted = _headline(power) if power.order is None else None
         passed = now - self.heard_seconds
-        same = power.boot == self.boot and power.basis == self.basis
-        if same and counted is not None and self.counted_joules is not None:
+        if (power.basis, power.headline) != (self.basis, self.headline):
+            self.seconds = self.joules = 0.0
+        elif power.boot == self.boot and counted is not None and self.counted_joules is not None:
             used = counted - self.counted_joules
             if 0 < passed <= LONGEST_GAP_SECONDS and used >= 0:
                 self.seconds, self.joules = self.seconds + passed, self.joules + used
-        elif power.basis != self.basis:
-            self.seconds = self.joules = 0.0
         if self.seconds > WAITING_HORIZON_SECONDS:
             keep = WAITING_HORIZON_SECONDS / self.seconds
             self.seconds, self.joules = keep * self.seconds, keep * self.joules
-        self.boot, self.basis, self.heard_seconds, self.counted_joules = power.boot, power.basis, now, counted
+        self.basis, self.headline, self.boot = power.basis, power.headline, power.boot
+        self.heard_seconds, self.counted_joules = now, counted
 
 
 def _headline(power: Power) -> float | None:

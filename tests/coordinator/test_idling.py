@@ -42,6 +42,19 @@ def test_joules_of_another_basis_start_anew() -> None:
     assert heard(*idle, (12.0, power(30.0, basis="estimated"))).watts is None
 
 
+def test_another_headline_starts_anew_and_the_two_counters_are_not_compared() -> None:
+    idle = [(float(t), power(2.0 * t)) for t in range(12)]
+    plug = [
+        (
+            12.0 + t,
+            Power("a", "b1", "plug", "measured", {}, {"plug": 7000.0 + 5.0 * t, "cpu": 24.0, "ram": 1.0}),
+        )
+        for t in range(11)
+    ]
+    assert heard(*idle, plug[0]).watts is None
+    assert heard(*idle, *plug).watts == pytest.approx(5.0)
+
+
 def test_a_board_without_a_meter_tells_nothing() -> None:
     bare = Power("a", "b1")
     assert heard(*((float(t), bare) for t in range(20))).watts is None
