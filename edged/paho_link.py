@@ -219,10 +219,10 @@ class PahoLink:
         while session.up and (item := self._dispatch.take()) is not None:
             session.publish(item)
         owner_is_behind = self._inflow.owner_is_behind() and not self._closing.is_set()
-        if self._inflow.patient and not session.wants_to_write:
-            select.select([self._wake_in], [], [], GATHER_SECONDS)
         poller = select.poll()
         poller.register(self._wake_in, select.POLLIN)
+        if self._inflow.patient and not session.wants_to_write:
+            poller.poll(GATHER_SECONDS * 1000)
         line = session.socket()
         if line is not None:
             reading = 0 if owner_is_behind else select.POLLIN
