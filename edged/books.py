@@ -18,6 +18,7 @@ from probes._baseline import Baseline
 from probes._energy import Energy, Live, Mark, MarkError
 
 LATE = "late-mark"
+HELD_UP = "the board was held up for longer than its meter remembers: what its computing used is lost"
 
 
 class Metering(Protocol):
@@ -42,14 +43,12 @@ class Books:
         self._waiting = waiting
         self._ledger: Ledger[Mark] | None = None
         self._last: Boundary[Mark] | None = None
-        self._late = False
-        self._joules_before: float | None = None
+        self._before: Live | None = None
 
     def open(self, order: str, at_seconds: float) -> None:
         """The order's time begins."""
-        self._late = False
         self._ledger = Ledger(order, self._boundary(at_seconds))
-        self._joules_before = self._meter.live().joules
+        self._before = self._meter.live()
 
     def enter(self, part: str | None, at_seconds: float) -> None:
         """Another part of the order's time runs from here on."""
@@ -75,11 +74,14 @@ class Books:
         return division.merged(found, self._divided(found.compute, split, None))
 
     def order_joules(self) -> float | None:
-        """The order's joules so far by the meter's last readings, None where they are not known."""
-        now = self._meter.live().joules
-        if self._ledger is None or now is None or self._joules_before is None:
+        """The order's joules so far by the meter's last readings; None where they are not known, as when
+        another sensor has become the headline."""
+        before, now = self._before, self._meter.live()
+        if self._ledger is None or before is None or before.headline_channel_id != now.headline_channel_id:
             return None
-        return max(0.0, now - self._joules_before)
+        if before.joules is None or now.joules is None:
+            return None
+        return max(0.0, now.joules - before.joules)
 
     def energy(self, split: Split | None = None) -> messages.Energy:
         """Joules of the compute window in the headline scope, or why they are not known; those of
@@ -87,11 +89,13 @@ class Books:
         spans = self._compute()
         if not spans:
             return messages.Energy(reason="nothing was computed that counts")
+        first, last = spans[0].start, spans[-1].stop
         try:
-            found = self._meter.window(spans[0].start.mark, spans[-1].stop.mark)
+            found = self._meter.window(first.mark, last.mark)
         except MarkError as error:
             return messages.Energy(reason=str(error), flags=(LATE,))
-        flags = (*found.flags, LATE) if self._late else found.flags
+        if _late(first) or _late(last):
+            return messages.Energy(reason=HELD_UP, flags=(*found.flags, LATE))
         energy = messages.Energy(
             joules=found.joules,
             reason=found.reason,
@@ -101,7 +105,7 @@ class Books:
             uncertainty_joules=found.uncertainty_joules,
             coverage=found.coverage,
             above_idle_joules=found.above_idle_joules,
-            flags=flags,
+            flags=found.flags,
         )
         return energy if split is None else self._derived(energy, split)
 
@@ -120,8 +124,12 @@ class Books:
         )
 
     def _divided(self, window: Part, split: Split, uncertainty: float | None) -> division.Divided:
-        waiting = self._waiting.watts if self._waiting is not None else None
-        if waiting is None:
+        waiting, spans = self._waiting.watts if self._waiting is not None else None, self._compute()
+        try:
+            scope = self._meter.window(spans[0].start.mark, spans[-1].stop.mark).scope
+        except MarkError:
+            scope = None
+        if waiting is None or waiting.scope != scope:
             return division.divide(window, split, None)
         return division.divide(window, split, waiting.watts, uncertainty, waiting.uncertainty_watts)
 
@@ -149,7 +157,7 @@ class Books:
         return Steady(
             samples=finished.steady_samples,
             seconds=stop.at_seconds - start.at_seconds,
-            joules=self._joules(Span("compute", start, stop)),
+            joules=None if _late(start) or _late(stop) else self._joules(Span("compute", start, stop)),
         )
 
     def _compute(self) -> list[Span[Mark]]:
@@ -169,9 +177,12 @@ class Books:
         try:
             mark = self._meter.mark(at_seconds)
         except MarkError:
-            # The stamp is older than the meter's memory: the loop was held up that long. Joules are
-            # those of now.
+            # The stamp is older than the meter's memory: the loop was held up that long. With the mark of now
+            # the order's parts still add up, though those that meet here do not have their own joules.
             mark = self._meter.mark()
-            self._late = True
         self._last = Boundary(at_seconds, mark)
         return self._last
+
+
+def _late(boundary: Boundary[Mark]) -> bool:
+    return boundary.mark.monotonic_seconds > boundary.at_seconds

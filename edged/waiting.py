@@ -25,10 +25,11 @@ class Windows(Protocol):
 
 
 class Watts(Struct, frozen=True):
-    """Mean of one stretch and its uncertainty, None where the meter does not know it."""
+    """Mean of one stretch and its uncertainty, None where the meter does not know it; of that scope alone."""
 
     watts: float
     uncertainty_watts: float | None = None
+    scope: str | None = None
 
 
 class Waiting:
@@ -60,4 +61,5 @@ class Waiting:
         seconds = end.monotonic_seconds - start.monotonic_seconds
         if found.joules is not None and seconds > 0:
             spread = found.uncertainty_joules
-            self.watts = Watts(found.joules / seconds, None if spread is None else spread / seconds)
+            uncertainty = None if spread is None else spread / seconds
+            self.watts = Watts(found.joules / seconds, uncertainty, found.scope)

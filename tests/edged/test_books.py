@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from edged import messages as m
-from edged.books import LATE, Books
+from edged.books import HELD_UP, LATE, Books
 from edged.work import Finished
 from probes import load
 from probes._energy import Mark, MarkError
 from probes._outside import real_context
 from probes.emulated import Activity
-from probes.meter import Meter, Options
+from probes.meter import Live, Meter, Options
 
 
 class Clock:
@@ -150,10 +150,12 @@ def test_a_stamp_beyond_the_meters_memory_is_flagged_and_seconds_stay_true(tmp_p
     books.enter("compute", 1001.0)
     books.enter("overhead", desk.at(501))
     energy = books.energy()
+    assert (energy.joules, energy.reason) == (None, HELD_UP)
     assert LATE in energy.flags
+    assert books.steady(finished(30, 300.0)) == m.Steady(30, 201.0, None)
     parts = books.parts(desk.at(502))
     assert (parts.compute.seconds, parts.overhead.seconds) == (500.0, 2.0)
-    assert parts.compute.joules == energy.joules == 2.0
+    assert parts.compute.joules == 2.0
     # Nothing is lost between the parts, though it lies in the wrong one.
     assert sum(getattr(parts, name).joules for name in m.PARTS) == 2.0 * 502
 
@@ -169,6 +171,31 @@ def test_a_window_that_the_meter_cannot_tell_is_unknown_not_an_end(tmp_path: Pat
     assert books.energy().joules is None
     assert LATE in books.energy().flags
     assert books.parts(desk.clock.now).compute == m.Part(449.0, None)
+
+
+class Switching:
+    """A meter whose headline becomes another sensor, which has counted since long before."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._meter, self.switched = desk.meter, False
+        self.window, self.mark, self.new_run = desk.meter.window, desk.meter.mark, desk.meter.new_run
+        self.set_idle = desk.meter.set_idle
+
+    def live(self) -> Live:
+        live = self._meter.live()
+        return replace(live, headline_channel_id="plug", joules=7000.0) if self.switched else live
+
+
+def test_joules_so_far_are_no_difference_of_two_sensors(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    meter = Switching(desk)
+    books = Books(meter)
+    books.open("o", desk.at(0))
+    desk.at(5)
+    desk.meter.sample()
+    assert books.order_joules() == pytest.approx(10.0)
+    meter.switched = True
+    assert books.order_joules() is None
 
 
 def test_without_an_order_there_is_nothing_to_tell(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from edged.books import Books
 from edged.division import FLAG, NO_WATTS, divide
@@ -114,6 +114,20 @@ def test_a_board_that_never_waited_says_why_it_knows_no_joules(tmp_path: Path) -
     assert energy.joules is None
     assert energy.reason == NO_WATTS
     assert desk.books.steady(done).joules is None
+
+
+def test_the_watts_of_waiting_count_for_their_own_scope_alone(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    waiting = Waiting(desk.meter)
+    desk.books = Books(desk.meter, waiting)
+    linger(desk, waiting, 0, 11)
+    assert waiting.watts is not None
+    assert waiting.watts.scope == "wall"
+    waiting.watts = replace(waiting.watts, scope="package")
+    done = stepping(desk, 20)
+    energy = desk.books.energy(done.split)
+    assert (energy.joules, energy.reason) == (None, NO_WATTS)
+    assert desk.books.parts(desk.clock.now, done.split).compute.joules is None
 
 
 def test_work_in_between_ends_a_stretch_and_no_sensor_is_no_reason_to_wait(tmp_path: Path) -> None:
