@@ -99,6 +99,21 @@ def test_what_is_said_before_the_start_is_sent_after_it(ground: Ground, root: st
     assert [wait(ground, listener, Message).payload for _ in range(5)] == [b"0", b"1", b"2", b"3", b"4"]
 
 
+def test_a_burst_of_telemetry_comes_whole_and_in_order_and_reports_amid_it(ground: Ground, root: str) -> None:
+    listener = started(ground, ground.link("listener"), f"{root}/#")
+    speaker = started(ground, ground.link("speaker"))
+    for number in range(300):
+        speaker.publish(f"{root}/power", b"%d" % number, qos=0, priority="telemetry")
+        if number % 100 == 50:
+            speaker.publish(f"{root}/report", b"%d" % number)
+    found = [wait(ground, listener, Message) for _ in range(303)]
+    watts, reports = (
+        [int(message.payload) for message in found if message.topic.endswith(ending)]
+        for ending in ("power", "report")
+    )
+    assert (watts, reports) == (list(range(300)), [50, 150, 250])
+
+
 def test_a_late_subscriber_sees_who_is_there_who_left_and_who_died(ground: Ground, root: str) -> None:
     stayed = started(ground, ground.link("stayed", words("stayed", f"{root}/stayed/birth")))
     left = started(ground, ground.link("left", words("left", f"{root}/left/birth")))
