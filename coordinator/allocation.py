@@ -51,6 +51,8 @@ class Control(Struct):
     """Waiting seconds and joules of the newest closed order, by board."""
     whole: dict[str, float] = {}
     """Joules per sample of the newest closed order in all its parts, by board."""
+    whole_kinds: dict[str, tuple[str, str]] = {}
+    """Basis and scope of those joules."""
 
 
 def controlled(
@@ -186,9 +188,15 @@ def learn(control: Control, board: str, round_number: int, report: Report, windo
     samples, seconds, joules = report.steady.samples, report.steady.seconds, report.steady.joules
     if samples < 1 or seconds <= 0:
         return "only the first two steps of a new process: they tell little of what follows"
+    energy = report.energy
+    basis, scope = energy.basis, energy.scope
     if window == "round":
         whole = control.whole.get(board)
         joules = None if whole is None else whole * samples
+        basis, scope = control.whole_kinds.get(board, (basis, scope))
+    uncertainty = None
+    if joules and energy.joules and energy.uncertainty_joules is not None:
+        uncertainty = joules * energy.uncertainty_joules / energy.joules
     if control.regime not in ("pma", "asp") and report.samples != control.shares.get(board):
         control.since_change = 0  # the ranks changed their parts on the way
     wait_seconds, wait_joules = control.waits.pop(board, (None, None))
@@ -198,12 +206,13 @@ def learn(control: Control, board: str, round_number: int, report: Report, windo
         samples,
         seconds,
         joules,
-        basis=report.energy.basis or None,
-        uncertainty_joules=report.energy.uncertainty_joules if joules is not None else None,
+        basis=basis or None,
+        uncertainty_joules=uncertainty,
         wait_seconds=wait_seconds if wait_joules is not None else None,
         wait_joules=wait_joules if wait_seconds is not None else None,
         loss_sum=report.loss_sum,
         loss_square_sum=report.metrics.get("loss_square_sum"),
+        scope=scope or None,
     )
     control.memories[board] = observe(control.memories.get(board), reading, control.settings)
     return ""
@@ -223,6 +232,8 @@ def settle_account(control: Control, board: str, report: Report) -> None:
     known = [j for j in joules if j is not None]
     if report.samples and len(known) == len(joules):
         control.whole[board] = sum(known) / report.samples
+        if report.energy.basis:
+            control.whole_kinds[board] = (report.energy.basis, report.energy.scope)
 
 
 def predicted_seconds(control: Control, board: str, samples: int) -> float | None:

@@ -112,6 +112,7 @@ def learn(run: "Rounds", board: str, tally: Tally) -> None:
         wait_seconds=waited.seconds if waited.joules is not None else None,
         wait_joules=waited.joules,
         loss_sum=tally.loss_sum,
+        scope=tally.scope or None,
     )
     control.memories[board] = observe(control.memories.get(board), reading, control.settings)
 
@@ -204,8 +205,6 @@ def period_row(state: RunState, now: float) -> Row:
     p = _of(state)
     tallies = p.tallies
     worked = {board: tally for board, tally in tallies.items() if tally.updates}
-    seconds = {board: tally.seconds for board, tally in worked.items()}
-    longest = max(seconds, key=lambda board: seconds[board]) if seconds else None
     by_basis: dict[str, float] = {}
     for tally in worked.values():
         for basis, joules in tally.joules.items():
@@ -222,8 +221,8 @@ def period_row(state: RunState, now: float) -> Row:
         "carried": p.carried,
         "outstanding": ordered - accepted,
         "accepted_in_all": state.accepted,
-        "makespan_seconds": seconds[longest] if longest else None,
-        "longest": longest,
+        "makespan_seconds": None,  # nobody waits for the longest board
+        "longest": None,
         "wall_seconds": now - state.opened_seconds,
         "waiting_share": waiting_share([tally.parts for tally in tallies.values()]),
         "compute_joules_by_basis": by_basis,

@@ -199,6 +199,8 @@ def count(tally: Tally, pusher: Pusher, age: int, samples: int, report: Report) 
     tally.steps += report.steps
     tally.seconds += report.parts.compute.seconds
     energy = report.energy
+    if energy.scope and tally.scope not in ("", energy.scope):
+        tally.unmetered, tally.steady_joules = f"of different scope: {tally.scope}, {energy.scope}", None
     tally.scope = energy.scope or tally.scope
     tally.flags += [flag for flag in energy.flags if flag not in tally.flags]
     if energy.joules is None:

@@ -174,6 +174,7 @@ def _memories(run: Recorded, last: Row, rules: Settings) -> dict[str, Memory]:
                 row["joules"],
                 row["basis"] or None,
                 row["uncertainty_joules"],
+                scope=row.get("scope") or None,
             )
             memories[row["board"]] = observe(memory, reading, rules)
     return memories

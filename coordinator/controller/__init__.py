@@ -61,6 +61,7 @@ class Reading(Struct, frozen=True, gc=False):
     wait_joules: float | None = None
     loss_sum: float | None = None  # sum over the samples of the loss
     loss_square_sum: float | None = None  # sum over the samples of the squared loss (Oort's utility)
+    scope: str | None = None  # what the joules cover (wall, package ...)
 
     def __post_init__(self) -> None:
         if self.samples < 1:
@@ -92,6 +93,7 @@ class Memory(Struct, frozen=True, gc=False):
     waiting_joules: float = 0.0
     waiting_watts: float | None = None  # measured; None until enough waiting was seen
     loss_utility: float | None = None  # |B| sqrt(mean loss^2) of the newest reading
+    scope: str | None = None  # of the joules
 
 
 class Member(Struct, frozen=True, gc=False):

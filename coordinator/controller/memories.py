@@ -1,6 +1,7 @@
 """From readings to what is known of a board: moving averages, misses, waiting watts.
 
-Joules of another basis start a new average: measured, estimated and emulated ones are never mixed.
+Joules of another basis or scope start a new average: measured and estimated ones, those of the wall and of a
+processor are never mixed.
 """
 
 import math
@@ -22,10 +23,13 @@ def average(old: float | None, new: float, beta: float) -> float:
 
 def observe(memory: Memory | None, reading: Reading, settings: Settings = DEFAULTS) -> Memory:
     """The memory after one accepted reading of the board."""
-    memory = _with_waiting(memory or Memory(reading.board), reading, settings)
+    memory = memory or Memory(reading.board)
     beta, n = settings.beta, reading.samples
     joules = reading.joules if reading.joules else None  # a compute window of 0 J is a broken sensor
-    rebased = joules is not None and reading.basis != memory.basis
+    kind, old_kind = (reading.basis, reading.scope), (memory.basis, memory.scope)
+    rebased = joules is not None and memory.joules_per_sample is not None and kind != old_kind
+    # Its waiting came before the change.
+    memory = _without_waiting(memory) if rebased else _with_waiting(memory, reading, settings)
     utility = _loss_utility(reading)
     history = memory.history
     if rebased:
@@ -45,6 +49,7 @@ def observe(memory: Memory | None, reading: Reading, settings: Settings = DEFAUL
         changes |= {
             "joules_per_sample": average(old, joules / n, beta),
             "basis": reading.basis,
+            "scope": reading.scope,
             "joules_round": reading.round,
             "relative_uncertainty": None if uncertainty is None else uncertainty / joules,
         }
@@ -78,6 +83,10 @@ def _with_waiting(memory: Memory, reading: Reading, settings: Settings) -> Memor
     watts = joules / seconds if seconds >= settings.waiting_seconds else memory.waiting_watts
     keep = min(1.0, WAITING_HORIZON_SECONDS / seconds)
     return replace(memory, waiting_seconds=seconds * keep, waiting_joules=joules * keep, waiting_watts=watts)
+
+
+def _without_waiting(memory: Memory) -> Memory:
+    return replace(memory, waiting_seconds=0.0, waiting_joules=0.0, waiting_watts=None)
 
 
 def _with_fixed_costs(memory: Memory, settings: Settings, rebased: bool) -> Memory:

@@ -80,7 +80,7 @@ def _held(now: Standing, silent: list[int], rounds: int, notes: list[str]) -> li
 
 def energy_notes(members: list[Member]) -> list[str]:
     """What a reader must know of the joules behind a decision: missing, modelled, stale or mixed ones."""
-    modelled, missing, stale, kinds = [], [], [], set[str]()
+    modelled, missing, stale, kinds, scopes = [], [], [], set[str](), set[str]()
     for member in members:
         memory = member.memory
         if memory is None or memory.seconds_per_sample is None:
@@ -92,6 +92,7 @@ def energy_notes(members: list[Member]) -> list[str]:
                 modelled.append(f"{member.board} ({member.watts_prior:g} W)")
         else:
             kinds.add(memory.basis or "unknown")
+            scopes |= {memory.scope} if memory.scope else set()
             if memory.joules_round != memory.round:
                 stale.append(f"{member.board} (round {memory.joules_round})")
     kinds |= {MODELLED} if modelled else set()
@@ -108,6 +109,8 @@ def energy_notes(members: list[Member]) -> list[str]:
         notes.append(f"joules modelled as seconds x configured watts: {', '.join(modelled)}")
     if stale:
         notes.append(f"joules from an older round: {', '.join(stale)}")
-    if len(kinds) > 1:
-        notes.append(f"joules of different basis in one pool: {', '.join(sorted(kinds))}")
-    return notes
+    return notes + [
+        f"joules of different {what} in one pool: {', '.join(sorted(found))}"
+        for what, found in (("basis", kinds), ("scope", scopes))
+        if len(found) > 1
+    ]

@@ -168,6 +168,18 @@ def test_without_any_joules_the_energy_weight_is_said_to_have_no_effect() -> Non
     )
 
 
+def test_a_pool_whose_boards_are_charged_by_different_scopes_is_told_so() -> None:
+    memories = [
+        observe(None, msgspec.structs.replace(metered(board, 100, 0.1, 1.0), scope=scope))
+        for board, scope in (("a", "wall"), ("b", "package"), ("c", "package"))
+    ]
+    pool = Pool(tuple(Member(memory.board, memory) for memory in memories), 1000, 2)
+    assert adaptive.allocate(pool, Options(w_e=0.5)).notes == (
+        "joules of different scope in one pool: package, wall",
+    )
+    assert adaptive.allocate(pool, Options(w_e=0)).notes == ()
+
+
 def test_joules_that_stopped_coming_are_called_stale() -> None:
     memory = observe(observe(None, metered("a", 100, 0.1, 1.0)), metered("a", 100, 0.1, None, round=2))
     other = observe(None, metered("b", 100, 0.1, 1.0))

@@ -30,6 +30,20 @@ def test_joules_of_another_basis_start_anew() -> None:
     assert memory.relative_uncertainty == pytest.approx(0.1)
 
 
+def test_joules_and_watts_of_another_scope_start_anew() -> None:
+    def reading(round: int, joules: float, scope: str) -> Reading:
+        return Reading(
+            "a", round, 100, 1.0, joules, "measured", wait_seconds=20.0, wait_joules=joules, scope=scope
+        )
+
+    memory = observe(observe(None, reading(1, 10.0, "package")), reading(2, 10.0, "package"))
+    assert (memory.joules_per_sample, memory.waiting_watts) == (0.1, 0.5)
+    memory = observe(memory, reading(3, 40.0, "wall"))
+    assert (memory.joules_per_sample, memory.scope, memory.waiting_watts) == (0.4, "wall", None)
+    memory = observe(memory, reading(4, 40.0, "wall"))
+    assert (memory.joules_per_sample, memory.waiting_watts) == (0.4, 2.0)
+
+
 def test_a_round_without_joules_keeps_the_old_ones_and_their_round() -> None:
     memory = observe(None, Reading("a", 1, 100, 1.0, 5.0, "measured"))
     for joules in (None, 0.0):  # a compute window of zero joules is a broken sensor, not a free sample
