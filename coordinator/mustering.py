@@ -55,14 +55,15 @@ def unlike(run: "Rounds", group: Group) -> tuple[Assignment, str] | None:
 
 
 def meet_if_ready(run: "Rounds", group: Group, now: float) -> None:
-    """Let the ranks meet once all are ready, in the group that they hold or in a new one."""
+    """Let the ranks meet once all are ready: in this run's group that they hold, or in a new one. That of an
+    older run is not kept: a network that broke since then is noticed in time only while a group forms."""
     s = run.state
     ranks = [s.assignments[board] for board in group.boards]
     ready = [a.ready for a in ranks]
     if group.standing != "mustering" or any(one is None for one in ready):
         return
     held = {one.holds for one in ready if one is not None}
-    keep = len(held) == 1 and "" not in held
+    keep = len(held) == 1 and all(name.startswith(f"{s.run}.") for name in held)
     group.name = held.pop() if keep else f"{s.run}.{group.silo}.{s.round}.{group.attempt}"
     peers = () if keep else tuple(Peer(one.address, one.port) for one in ready if one is not None)
     torches = sorted({one.torch for one in ready if one is not None})

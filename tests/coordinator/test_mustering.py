@@ -36,6 +36,14 @@ def test_a_group_that_all_still_hold_goes_on() -> None:
     assert other.joined("a").group == "run1.all.2.1"
 
 
+def test_a_new_run_forms_a_group_of_its_own() -> None:
+    """The network of an older run's may have broken since: no rank would notice before its first steps."""
+    play = Ranks()
+    play.ready(holds="run0.all.7.1")
+    assert play.joined("a").group == "run1.all.1.1"
+    assert len(play.joined("a").peers) == 3
+
+
 def test_unlike_torches_are_noted_and_get_more_time() -> None:
     play = Ranks()
     play.ready("ab")
