@@ -116,10 +116,12 @@ class Cargo:
         self._close()
         self.update_path(order).unlink(missing_ok=True)
 
-    def sweep(self) -> None:
-        """A new order begins: whatever older ones left of their updates goes, half-written files too."""
+    def sweep(self, run: str) -> None:
+        """A new order begins: whatever older ones left of their updates goes, half-written files too, and so
+        do optimizer states of other runs."""
         self._close()
-        for path in self._updates.iterdir():
+        others = (path for path in self.kept.iterdir() if path.name.partition(".")[0] != run)
+        for path in (*self._updates.iterdir(), *others):
             path.unlink(missing_ok=True)
 
     def clear(self) -> None:

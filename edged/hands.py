@@ -194,10 +194,10 @@ class Hands:
 
     def _open(self, board: Board, now: float) -> None:
         self._finished, self._manifest = None, None
-        self._cargo.sweep()
         if board.order is not None and board.order.run != self._run:
             self._run = board.order.run
             self._meter.new_run()
+        self._cargo.sweep(self._run)
         self._books.open(board.order_id, now)
 
     def _close(self, board: Board, order: str, now: float) -> None:

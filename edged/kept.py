@@ -28,7 +28,9 @@ def taken(folder: Path, run: str, before: int, group: Group) -> dict[str, Any]:
     data = group.share(_path(folder, run, best).read_bytes() if mine == best else b"", newest.index(best))
     temporary = folder / f"{run}.taken"
     temporary.write_bytes(data)
-    return weights.load_torch(temporary)
+    state = weights.load_torch(temporary)
+    temporary.unlink()
+    return state
 
 
 def leave(folder: Path, run: str, number: int, state: Mapping[str, Any]) -> None:

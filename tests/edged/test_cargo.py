@@ -97,8 +97,10 @@ def test_a_new_order_sweeps_away_what_older_ones_left(hold: Hold) -> None:
     hold.cargo.update_path("o").write_bytes(b"x")
     (hold.folder / "updates" / ".o.safetensors.7.tmp").write_bytes(b"half")
     hold.cargo.fetch("r.0", hold.manifest)
-    hold.cargo.sweep()
-    assert hold.files() == ["r.0.safetensors.part"]
+    (hold.cargo.kept / "r.3.safetensors").write_bytes(b"of this run")
+    (hold.cargo.kept / "q.9.safetensors").write_bytes(b"of the run before it")
+    hold.cargo.sweep("r")
+    assert hold.files() == ["r.0.safetensors.part", "r.3.safetensors"]
 
 
 def test_chunks_fit_the_brokers_limit(hold: Hold) -> None:

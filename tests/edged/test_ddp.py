@@ -283,6 +283,7 @@ def test_the_optimizers_state_goes_on_in_the_next_round_on_every_rank(
     second = [with_places(order, Piece(0, 60, 120)) for order in ranks.orders([20, 40], 6, round=2, **more)]
     for answer in good(ranks.train(second, asks, carried=True)):
         assert off(answer.weights, weights(model)) <= 1e-9
+    assert not list(tmp_path.rglob("*.taken"))
 
 
 def with_places(order: Train, piece: Piece) -> Train:
