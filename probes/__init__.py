@@ -156,7 +156,7 @@ class Context:
     stream: Callable[[Sequence[str], Callable[[str | None], None]], Callable[[], None]]
     """Starts a command and gives each line it prints to the callback, None at its end; gives the stop."""
     http_get: Callable[[str, float], bytes]  # url, timeout in seconds; body of a 200 answer, bounded
-    read_bytes: Callable[[Path], bytes]  # the first 4 KiB of a file; raises OSError
+    read_bytes: Callable[[Path], bytes]  # the first 64 KiB of a file; raises OSError
     mqtt_subscribe: Callable[[str, Callable[[str, bytes], None]], Callable[[], None]] | None = None
     """Topic filter and a callback(topic, payload); gives back the unsubscribe. None without a broker link."""
     load_module: Callable[[str], Any] = importlib.import_module

@@ -32,6 +32,8 @@ class Source(Protocol):
 
     def known_joules(self) -> float | None: ...
 
+    def covered_seconds(self) -> float: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
@@ -80,7 +82,11 @@ class Scaled:
 
     def known_joules(self) -> float | None:
         raw = self._raw.known_joules()
-        return None if raw is None else self._by.factor * raw
+        return (
+            None
+            if raw is None
+            else self._by.factor * raw + self._by.offset_watts * self._raw.covered_seconds()
+        )
 
 
 def channel(raw: Channel, by: Calibration) -> Channel:

@@ -26,8 +26,19 @@ class Step(NamedTuple):
     kind: Kind
 
 
-def step(channel: Channel, before: float, after: float, seconds: float, *, suspended: bool = False) -> Step:
-    """Joules between two readings `seconds` apart, by the range and the power that the channel can have."""
+def step(
+    channel: Channel,
+    before: float,
+    after: float,
+    seconds: float,
+    *,
+    still_seconds: float = 0.0,
+    suspended: bool = False,
+) -> Step:
+    """Joules between two readings `seconds` apart, by the range and the power that the channel can have.
+
+    For `still_seconds` before them the counter had shown the same: a rise tells what it counted since then.
+    """
     if suspended and not channel.counts_suspend:
         return Step(None, "suspend")
     ceiling = math.inf
@@ -37,7 +48,8 @@ def step(channel: Channel, before: float, after: float, seconds: float, *, suspe
             # It may have gone round more than once, whichever way the two readings lie.
             return Step(None, "gap")
     if after >= before:
-        return Step(after - before, "ok") if after - before <= ceiling else Step(None, "implausible")
+        most = ceiling + (channel.max_watts or 0.0) * still_seconds
+        return Step(after - before, "ok") if after - before <= most else Step(None, "implausible")
     if before - after <= channel.back_step_joules:
         return Step(0.0, "back-step")
     if channel.range_joules is None or channel.max_watts is None:
@@ -78,7 +90,8 @@ class CounterSeries:
         if value == before and not suspended:
             self._stand_still(sample)
             return
-        found = step(self.channel, before, value, elapsed, suspended=suspended)
+        still = self._last.monotonic_seconds - self._moved_at
+        found = step(self.channel, before, value, elapsed, still_seconds=still, suspended=suspended)
         at = sample.monotonic_seconds
         if suspended:
             self.track.flag(at, "suspend")
@@ -98,6 +111,10 @@ class CounterSeries:
     def known_joules(self) -> float | None:
         """Since the first reading; None before it."""
         return self.track.nodes[-1].known if self.track.nodes else None
+
+    def covered_seconds(self) -> float:
+        """That those joules are of."""
+        return self.track.nodes[-1].covered if self.track.nodes else 0.0
 
     def watts(self) -> float | None:
         """Mean over about the last second."""

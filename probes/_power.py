@@ -79,6 +79,10 @@ class PowerSeries:
         """Since the first reading; None before it."""
         return self.track.nodes[-1].known if self.track.nodes else None
 
+    def covered_seconds(self) -> float:
+        """That those joules are of."""
+        return self.track.nodes[-1].covered if self.track.nodes else 0.0
+
     def watts(self) -> float | None:
         """Mean over about the last second; the reading itself where there is only one."""
         if len(self.track.nodes) == 1:

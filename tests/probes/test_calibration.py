@@ -53,6 +53,7 @@ def test_the_scaled_channel_is_the_headline_and_the_raw_one_stays() -> None:
     found = meter.window(start, meter.mark())
     assert (found.channel_id, found.scope, found.basis) == ("ina/VDD_IN@calibrated", "wall", "calibrated")
     assert found.joules == pytest.approx(65.0)
+    assert meter.live().joules == pytest.approx(65.0)
     assert found.components == {"ina/VDD_IN": pytest.approx(50.0)}
     assert found.interval_seconds == pytest.approx(0.1)
     (shown,) = [one for one in meter.channels() if one.role == "headline"]

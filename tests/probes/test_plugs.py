@@ -117,6 +117,23 @@ def test_a_restarted_plug_steps_back_a_little_or_begins_anew(
     assert flag in found.flags
 
 
+def test_a_plug_that_tells_its_joules_once_a_minute_loses_none(machine: Make, clock: VirtualClock) -> None:
+    broker = Broker()
+    meter = opened(context_of(machine, "shelly", broker=broker), "shelly")
+    broker.publish("plug/status/switch:0", status(1000.0, 120.0))
+    meter.sample()
+    meter.new_run()
+
+    def tell(second: int) -> None:
+        if second % 60 == 59:
+            counted = {"switch:0": {"aenergy": {"total": 1000.0 + 2.0 * (second + 1) / 60}}}
+            broker.publish("plug/events/rpc", json.dumps({"params": counted}))
+
+    found = run(meter, clock, tell, 300)
+    assert found.joules == pytest.approx(300 * 120.0)
+    assert not found.flags
+
+
 def test_changed_keys_are_laid_over_the_last_status(machine: Make, clock: VirtualClock) -> None:
     broker = Broker()
     meter = opened(context_of(machine, "shelly", broker=broker, topic="plugs/board"), "shelly")

@@ -78,7 +78,8 @@ FIGURES = {"estimate": {"idle_watts": 3.0, "full_watts": 11.0, "source": "a plug
 
 
 def stat(busy: int, idle: int, cores: int = 4) -> str:
-    rows = [f"cpu  {busy} 0 0 {idle} 5 0 0 7 0 0"] + [f"cpu{k} 0 0 0 0 0 0 0 0 0 0" for k in range(cores)]
+    quiet = "123456789 0 12345678 1234567890 12345 0 123456 0 0 0"
+    rows = [f"cpu  {busy} 0 0 {idle} 5 0 0 7 0 0", *(f"cpu{k} {quiet}" for k in range(cores))]
     return "\n".join([*rows, "intr 1", "ctxt 2"]) + "\n"
 
 
@@ -96,6 +97,15 @@ def test_the_model_lies_between_idle_and_full_by_the_busy_share(machine: Make, c
     clock.advance(10.0)
     put(context, "/proc/stat", stat(0, 0))  # cores went offline: no work is undone
     assert meter.window(start, meter.mark()).joules == pytest.approx(30.0)
+
+
+def test_all_cores_of_a_large_machine_are_counted(machine: Make, clock: VirtualClock) -> None:
+    context = machine({"/proc/stat": stat(0, 0, cores=256)}, options=FIGURES)
+    meter = opened(context, "estimate")
+    start = meter.mark()
+    clock.advance(10.0)
+    put(context, "/proc/stat", stat(64_000, 192_000, cores=256))  # a quarter of all core seconds
+    assert meter.window(start, meter.mark()).joules == pytest.approx(30.0 + 20.0)
 
 
 def test_the_model_never_passes_full_watts_however_short_the_window(
