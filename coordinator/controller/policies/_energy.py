@@ -128,7 +128,7 @@ def _fleet(now: Standing, known: list[int], pinned: list[int]) -> tuple[Fleet, l
     active = np.where(np.isnan(active), np.nanmedian(active), active)
     ratios = waiting / (joules / seconds)
     if np.isnan(ratios).all():
-        raise UnknownCostsError("no board has waiting watts, neither measured nor configured")
+        raise UnknownCostsError("no board has both joules and watts of waiting, measured or configured")
     notes = []
     missing = np.flatnonzero(np.isnan(waiting)).tolist()
     if missing:

@@ -83,7 +83,7 @@ def test_without_any_waiting_watts_shares_go_by_time_and_it_is_said(
     members = tuple(blind(member) for member in pool(three, 1000).members)
     found = decided(name, Pool(members, 1000, 5))
     assert found.shares == {"a": 571, "b": 286, "c": 143}
-    lack = "no board has waiting watts, neither measured nor configured"
+    lack = "no board has both joules and watts of waiting, measured or configured"
     assert found.notes == (f"{name} needs more than is known ({lack}); until then shares go by time",)
 
 
