@@ -129,6 +129,8 @@ def _cells(board: Data, part: Data | None, last: Data | None) -> list[str]:
     seconds = part["seconds"] if part else None
     makespan = last["makespan_seconds"] if last else None
     wait = None if seconds is None or makespan is None else max(0.0, makespan - seconds)
+    if part and "updates" in part:  # asynchronous: waits for nobody's compute, and its accounts tell for what
+        wait = part["parts"]["wait"]["seconds"] if part["closed"] else None
     samples, done = board.get("samples"), board.get("samples_done")
     return [
         board["board"],

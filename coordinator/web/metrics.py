@@ -54,6 +54,15 @@ def _fleet(status: Data) -> Iterable[Any]:
     for basis, value in (last.get("compute_joules_by_basis") or {}).items():
         joules.add_metric([basis], value)
     yield joules
+    pushes = fleet.get("pushes") or {}
+    for name, text, column in (
+        ("edged_board_updates", "Asynchronous updates taken in, in this run", "updates"),
+        ("edged_board_updates_too_old", "Asynchronous updates refused for their age, in this run", "dropped"),
+    ):
+        counter = CounterMetricFamily(name, text, labels=["board"])
+        for board, pushed in pushes.items():
+            counter.add_metric([board], pushed[column])
+        yield counter
     alerts = GaugeMetricFamily("edged_alert", "1 for each alert that holds", labels=["kind", "board"])
     for alert in status["alerts"]:
         alerts.add_metric([alert["kind"], alert["board"]], 1)

@@ -58,6 +58,8 @@ class Board:
         self.lossy = self.mute = False
         self.tensor = "w"
         """Another name makes its updates those of another model."""
+        self.waited_seconds: float | None = None
+        """Of each order; None: it never closes an order's account."""
         self.lost: set[tuple[str, int]] = set()
         self.said_seconds = self.fetched_seconds = 0.0
         self.folder = Path(tempfile.mkdtemp(dir=hall.folder))
@@ -146,6 +148,7 @@ class Board:
     def _obey(self, order: Order) -> None:
         if isinstance(order, Train):
             if self.order is None or order.order != self.order.order:
+                self._close()
                 self.order, self.report, self.fetched_seconds = order, None, self.hall.now
                 self.incoming = None
                 if self.model != order.model:
@@ -162,6 +165,14 @@ class Board:
             self.say()
         elif isinstance(order, Attend | StandBy):
             self.phase, self.order, self.done_seconds, self.incoming = "idle", None, None, None
+
+    def _close(self) -> None:
+        """The account of an order that another one replaces."""
+        if self.waited_seconds is not None and self.report is not None:
+            wait = Part(self.waited_seconds, 2 * self.waited_seconds)
+            parts = msgspec.structs.replace(self.report.parts, wait=wait)
+            report = msgspec.structs.replace(self.report, stage="closed", parts=parts, manifest=None)
+            self.publish("report", encode(report))
 
     def _begin_if_ready(self) -> None:
         if self.order is None or self.report is not None or self.done_seconds is not None:

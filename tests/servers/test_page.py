@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 PICTURES = Path(__file__).resolve().parents[2] / "out" / "pictures"
 HOSTILE = "<img src=x onerror=alert(1)><b>bold</b>\"'><script>alert(2)</script>"
+SIDEWAYS = "[...document.querySelectorAll('.scroll')]"
 BOARDS = [f"board{n:02d}" for n in range(11)]
 
 
@@ -115,7 +116,9 @@ def test_a_running_fleet_is_followed_and_its_weight_tuned_by_keyboard(paged: Pag
 
 def test_asynchronous_updates_and_their_staleness_are_shown_by_board(paged: Paged, browser: Browser) -> None:
     paged.run(rounds=500, regime="asp", policy="equal")
-    paged.hall.until(lambda: len(paged.hall.rows("round")) >= 2)
+    for board in paged.hall.boards:
+        board.waited_seconds = 2.5
+    paged.hall.until(lambda: len(paged.hall.rows("round")) >= 3)
 
     def scenario() -> None:
         browser.look()
@@ -128,7 +131,18 @@ def test_asynchronous_updates_and_their_staleness_are_shown_by_board(paged: Page
         first = browser.value(seen)
         browser.until(f"{seen} !== {first!r}")
         assert "\u00d7" in browser.text("#update-table tbody tr td:last-child")
+        assert "makespan" not in browser.text("#facts"), "no board waits for the longest"
+        assert browser.text("#makespan-title") == "Seconds in all, and waiting"
+        lines = "document.querySelector('#chart-makespan').data"
+        browser.until(f"{lines}.every((line) => line.y.filter(Number.isFinite).length >= 2)")
+        waits = "[...document.querySelectorAll('#board-table td[data-name=wait]')]"
+        browser.until(f"{waits}.every((one) => Number.parseFloat(one.textContent) % 2.5 === 0)")
+        assert browser.value(f"{waits}.some((one) => one.textContent !== '0.00 s')")
         shot(browser, "page-asynchronous")
+        browser.look(width=390, height=800)
+        browser.until("matchMedia('(max-width: 40rem)').matches")
+        assert browser.value(f"{SIDEWAYS}.every((table) => table.scrollWidth <= table.clientWidth)")
+        shot(browser, "page-asynchronous-narrow")
 
     in_page(paged, scenario)
     assert browser.console == []

@@ -1,7 +1,7 @@
 // Which chart shows what. How the library draws it is plots.js; a chart is drawn when what it shows has changed.
 import { advise, pareto } from "./pareto.js";
 import { PALETTE, colour, empty, theme, show } from "./plots.js";
-import { state } from "./state.js";
+import { isAsynchronous, state } from "./state.js";
 import { figure, plain } from "./words.js";
 
 const MOST_LINES = 12;
@@ -97,9 +97,12 @@ function perSample() {
 
 function makespan() {
   if (!state.rounds.length) return empty("chart-makespan", "no round is over yet");
-  const text = state.rounds.map((row) => plain(`longest: ${row.longest ?? "?"}`));
+  const free = isAsynchronous();
+  document.getElementById("makespan-title").textContent = free ? "Seconds in all, and waiting" : "Makespan and waiting";
+  const text = state.rounds.map((row) => (free ? "" : plain(`longest: ${row.longest ?? "?"}`)));
+  const seconds = state.rounds.map((row) => (free ? row.wall_seconds : row.makespan_seconds));
   show("chart-makespan", [
-    { name: "makespan", x: numbers(), y: state.rounds.map((row) => row.makespan_seconds), text, mode: "lines", line: { color: colour(0) } },
+    { name: free ? "in all" : "makespan", x: numbers(), y: seconds, text, mode: "lines", line: { color: colour(0) } },
     { name: "waiting share", x: numbers(), y: state.rounds.map((row) => row.waiting_share), yaxis: "y2", mode: "lines", line: { color: colour(1), dash: "dot" } },
   ], {
     yaxis: { title: { text: "seconds" }, rangemode: "tozero" }, xaxis: { title: { text: "round" } }, shapes: tuned(),
@@ -154,7 +157,8 @@ function parts() {
 
 function headroom() {
   const of = (name) => state.rounds.map((row) => row[name]);
-  if (!of("predicted_joules").some((y) => y !== null)) return empty("chart-headroom", "not predicted yet: joules of every board are needed");
+  const without = isAsynchronous() ? "not predicted in asynchronous runs" : "not predicted yet: joules of every board are needed";
+  if (!of("predicted_joules").some((y) => y !== null)) return empty("chart-headroom", without);
   show("chart-headroom", [
     { name: "shares as decided", x: numbers(), y: of("predicted_joules"), mode: "lines", line: { color: colour(0) } },
     { name: "shares by time alone", x: numbers(), y: of("time_only_joules"), mode: "lines", line: { color: colour(1), dash: "dot" } },

@@ -68,6 +68,9 @@ export function takeRows(added) {
   if (added.change) state.changes = [...state.changes, added.change].slice(-MOST_CHANGES);
 }
 
+// Nobody waits for the longest board: there is no makespan.
+export const isAsynchronous = () => state.settings.regime === "asp";
+
 export function takeBoards(changed) {
   for (const [board, row] of Object.entries(changed)) state.boards.set(board, row);
 }

@@ -1,5 +1,5 @@
 // Headline, facts, alerts and the table of boards. Elements stay, only texts that changed are set.
-import { state } from "./state.js";
+import { isAsynchronous, state } from "./state.js";
 import { badge, count, duration, element, figure, joulesByBasis, percent } from "./words.js";
 
 const MOST_ROWS = 100;
@@ -37,19 +37,22 @@ function announce() {
   if (!last || last.round === announced.round || now - announced.at < 15000) return;
   announced = { round: last.round, at: now };
   const joules = joulesByBasis(last.joules_by_basis, last.joules_unknown_of);
-  set(document.getElementById("announce"), `round ${last.round} is over: makespan ${duration(last.makespan_seconds)}, ${joules}`);
+  set(document.getElementById("announce"), `round ${last.round} is over: ${took(last)}, ${joules}`);
 }
+
+const took = (row) => (isAsynchronous() ? `${duration(row.wall_seconds)} in all` : `makespan ${duration(row.makespan_seconds)}`);
 
 function facts() {
   const { fleet, rounds, status } = state;
   const last = rounds.at(-1);
+  const free = isAsynchronous();
   const up = [...state.boards.values()].filter((row) => row.link === "up");
   const total = totalJoules();
   const rows = [
     ["round", fleet.round ? `${fleet.round} of ${fleet.rounds}` : "none", status.run ? `${count(status.run.accepted)} of ${count(status.run.target)} samples` : ""],
     ["policy", fleet.policy || "none", fleet.w_e === null || fleet.w_e === undefined ? "" : `w_t ${figure(fleet.w_t)}, w_e ${figure(fleet.w_e)}`],
-    ["makespan", duration(last?.makespan_seconds), last?.longest ? `longest: ${last.longest}` : ""],
-    ["waiting", percent(last?.waiting_share), "of the boards' time until the longest is done"],
+    free ? ["last period", duration(last?.wall_seconds), "in all"] : ["makespan", duration(last?.makespan_seconds), last?.longest ? `longest: ${last.longest}` : ""],
+    ["waiting", percent(last?.waiting_share), free ? "of the boards' time" : "of the boards' time until the longest is done"],
     ["joules, last round", joulesByBasis(last?.joules_by_basis, last?.joules_unknown_of), "computing"],
     ["joules so far", total.text, total.note],
     ["watts now", wattsNow(), ""],
@@ -132,11 +135,16 @@ function lastCell(name) {
   return last ? { last, cell: state.cells.get(name)?.get(last.round) } : {};
 }
 
+function waited(cell, last) {
+  if (isAsynchronous()) return cell.parts?.wait.seconds;
+  return cell.seconds !== null && last.makespan_seconds !== null ? Math.max(0, last.makespan_seconds - cell.seconds) : null;
+}
+
 function cells(name) {
   const row = state.boards.get(name);
   const power = state.watts.get(name);
   const { last, cell } = lastCell(name);
-  const wait = cell && cell.seconds !== null && last.makespan_seconds !== null ? Math.max(0, last.makespan_seconds - cell.seconds) : null;
+  const wait = cell ? waited(cell, last) : null;
   const doing = row.lack || (row.link === "up" ? row.phase ?? "" : `link ${row.link}`);
   const throttled = power?.throttled?.length ? `, ${power.throttled.join(", ")}` : "";
   return [

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.commands import _updates, exits
+from coordinator.commands import _updates, exits, top
 from coordinator.pushes import quantile
 from tests.coordinator.commands.desk import Desk
 from tests.coordinator.hall import Hall
@@ -21,6 +21,8 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def test_a_run_is_followed_period_by_period_and_looked_at_afterwards(desk: Desk) -> None:
+    for board in desk.hall.boards:
+        board.waited_seconds = 0.5
     done = desk.run(*ASP, "--staleness", "dynsgd")
     assert done.status == exits.OK
     periods = [line for line in done.output.splitlines() if line.startswith("period ")]
@@ -32,12 +34,28 @@ def test_a_run_is_followed_period_by_period_and_looked_at_afterwards(desk: Desk)
     assert "grain gradient, staleness rule dynsgd, scale batch" in told
     assert "period 2: a staleness " in told
     data = desk.run("rounds", "--json").json
-    assert all(row["orders"] >= 1 for row in data["closed"])
+    assert {row["board"] for row in data["closed"]} == {"a", "b", "c"}
+    assert all(row["parts"]["wait"]["seconds"] == 0.5 * row["orders"] for row in data["closed"])
+    assert max(row["orders"] for row in data["closed"]) > 1, "accounts of one period and board come as one"
     status = desk.run("status").output
     assert "staleness: versions x updates" in status
     assert "regime asp" in status
     assert desk.run("top", "--once").status == exits.OK
     assert desk.run("boards").status == exits.OK
+
+
+def test_top_shows_what_boards_waited_and_no_makespan(desk: Desk) -> None:
+    for board in desk.hall.boards:
+        board.waited_seconds = 0.5
+    assert desk.hall.start(regime="asp", policy="equal", rounds=50, budget=60, min_boards=3).ok
+    desk.hall.until(lambda: len(desk.hall.rows("round")) >= 3)
+    seen = desk.run("top", "--once", "--json").documents[0]
+    assert seen["rounds"][-1]["makespan_seconds"] is None
+    closed = {row["board"]: row["closed"] for row in seen["board_rounds"]}
+    assert min(closed.values()) > 0
+    shown = {line[0]: line[top.COLUMNS.index("wait")] for line in top.rows(seen)}
+    assert shown == {board: f"{0.5 * closed[board]:.1f} s" for board in ("a", "b", "c")}
+    assert "makespan" not in " ".join(top.heading(seen))
 
 
 def test_it_is_compared_with_a_synchronous_run_by_samples_seconds_and_joules(desk: Desk) -> None:

@@ -226,6 +226,22 @@ def test_metrics_are_in_prometheus_own_format_and_leave_out_what_is_unknown(page
     assert found["edged_broker_up"].samples[0].value == 1
 
 
+def test_metrics_of_an_asynchronous_run_count_updates_and_know_no_makespan(paged: Paged) -> None:
+    from prometheus_client.parser import text_string_to_metric_families
+
+    paged.run(rounds=500, regime="asp", policy="equal")
+    paged.hall.until(lambda: len(paged.hall.rows("round")) >= 2)
+    text = paged.get("/metrics").body.decode()
+    found = {family.name: family.samples for family in text_string_to_metric_families(text)}
+    updates = {sample.labels["board"]: sample.value for sample in found["edged_board_updates"]}
+    assert set(updates) == {"b0", "b1", "b2"}
+    assert min(updates.values()) > 0
+    refused = {sample.labels["board"]: sample.value for sample in found["edged_board_updates_too_old"]}
+    assert refused == {"b0": 0.0, "b1": 0.0, "b2": 0.0}
+    assert found["edged_round_joules"] != []
+    assert found["edged_makespan_seconds"] == []
+
+
 def test_health_names_what_is_wrong(paged: Paged) -> None:
     assert paged.get("/healthz").json == {"ok": True, "wrong": []}
     paged.hall.broker.stop()
