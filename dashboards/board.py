@@ -1,4 +1,4 @@
-"""One board: channels, heat, costs, shares, loss."""
+"""One board: channels, heat, costs, shares, loss, asynchronous updates and their staleness."""
 
 from coordinator.telemetry.schema import PARTS
 from dashboards.queries import BOARD_RUN, BOARDS, HEADLINE, Panel, each, raw
@@ -79,5 +79,21 @@ BOARD = (
         "s",
         stacked=True,
         width=24,
+    ),
+    Panel(
+        "Updates",
+        "timeseries",
+        ((each("sum", "updates", "board_round", BOARD_RUN, "board"), "$tag_board"),),
+        text="Asynchronous runs: what the model took in of each board.",
+    ),
+    Panel(
+        "Staleness of updates",
+        "timeseries",
+        (
+            (each("min", "staleness_least", "board_round", BOARD_RUN, "board"), "$tag_board, least"),
+            (each("median", "staleness_median", "board_round", BOARD_RUN, "board"), "$tag_board, median"),
+            (each("max", "staleness_most", "board_round", BOARD_RUN, "board"), "$tag_board, most"),
+        ),
+        text="Asynchronous runs: by how many versions updates were old when they were taken in.",
     ),
 )

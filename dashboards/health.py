@@ -32,6 +32,12 @@ HEALTH = (
         "s",
     ),
     Panel(
+        "Updates too old",
+        "timeseries",
+        ((each("sum", "updates_too_old", "board_round", BOARD_RUN, "board"), "$tag_board"),),
+        text="Asynchronous runs: updates refused for their age; their samples are dealt again.",
+    ),
+    Panel(
         "Overhead of boards",
         "timeseries",
         ((each("sum", "overhead_seconds", "board_round", BOARD_RUN, "board"), "$tag_board"),),

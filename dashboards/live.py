@@ -39,16 +39,19 @@ LIVE = (
     Panel(
         "Makespan",
         "timeseries",
-        ((each("last", "makespan_seconds", "round", RUN, "run"), "$tag_run"),),
+        (
+            (each("last", "makespan_seconds", "round", RUN, "run"), "$tag_run"),
+            (each("last", "wall_seconds", "round", RUN, "run"), "$tag_run, in all"),
+        ),
         "s",
-        "Longest compute window of a round.",
+        "Longest compute window of a round, and the round in all. Asynchronous runs have no makespan.",
     ),
     Panel(
         "Waiting share",
         "timeseries",
         ((each("mean", "waiting_share", "round", RUN, "run"), "$tag_run"),),
         "percentunit",
-        "Of the boards' time until the longest is done.",
+        "Of the boards' time until the longest is done; in asynchronous runs of all their time.",
     ),
     Panel("Weight of energy", "timeseries", ((each("last", "w_e", "round", RUN, "run"), "w_e $tag_run"),)),
     Panel(
