@@ -45,12 +45,6 @@ class Updates(Struct, frozen=True):
         ages, mean = self.all_ages, self.staleness_mean
         return sqrt(sum(n * (age - mean) ** 2 for age, n in ages.items()) / sum(ages.values()))
 
-    @property
-    def board_spread(self) -> float:
-        """Stalest minus least stale board, by their mean ages."""
-        means = [_mean(ages) for ages in self.ages.values()]
-        return max(means) - min(means)
-
     def quantiles(self) -> tuple[int, ...]:
         """Ages at QUANTILES of all updates."""
         ages = self.all_ages

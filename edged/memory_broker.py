@@ -62,7 +62,6 @@ class MemoryBroker:
         self.silent = False
         self.refused_filters: set[str] = set()
         self.refused_topics: set[str] = set()
-        self.published_messages = 0
         self.published_bytes = 0
         self._lock = threading.RLock()
         self._retained: dict[str, bytes] = {}
@@ -105,7 +104,6 @@ class MemoryBroker:
         with self._lock:
             if topic in self.refused_topics:
                 return "Not authorized"
-            self.published_messages += 1
             self.published_bytes += len(payload)
             if retain and payload:
                 self._retained[topic] = payload

@@ -81,7 +81,6 @@ class Sender:
         self._window = window
         self._todo: deque[Range] = deque()
         self._unacknowledged: dict[int, int] = {}
-        self.sent_chunks = 0
         self.sent_bytes = 0
 
     @property
@@ -111,7 +110,6 @@ class Sender:
                 self._todo.appendleft((start + 1, stop))
             payload = self._outgoing.chunk(start)
             self._unacknowledged[self._publish(start, payload)] = start
-            self.sent_chunks += 1
             self.sent_bytes += len(payload)
 
 

@@ -21,8 +21,6 @@ Regime = Literal["pma", "ddp", "hfl-ddp", "asp"]
 # What a policy wants to remember between rounds: what -> board -> number. Handed back unread by the caller.
 Carry = dict[str, dict[str, float]]
 
-MODELLED: Final = "modelled"  # joules = seconds x configured watts: no sensor has seen them
-
 
 class InfeasibleError(ValueError):
     """The bounds cannot be met; the text names the board and the bound."""
@@ -104,7 +102,6 @@ class Member(Struct, frozen=True, gc=False):
     floor: int = 1
     cap: int | None = None
     previous: int | None = None  # its share in the last round; None: it had none
-    watts_prior: float | None = None  # configured watts while training
     waiting_watts_prior: float | None = None  # of a short idle measurement
     resource: float | None = None  # cores or FLOP/s, in one unit for the whole pool
 

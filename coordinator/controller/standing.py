@@ -5,7 +5,7 @@ The first step of every policy, so that all treat silent boards and missing joul
 
 from dataclasses import dataclass, replace
 
-from coordinator.controller import MODELLED, InfeasibleError, Member, Pool
+from coordinator.controller import InfeasibleError, Member, Pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Standing:
     floors: list[int]
     caps: list[int]  # the budget where there is none
     seconds: list[float | None]  # per sample
-    joules: list[float | None]  # per sample, imputed ones included
+    joules: list[float | None]  # per sample
     fixed_seconds: list[float]  # a round; 0 where none is fitted
     fixed_joules: list[float]
     waiting_watts: list[float | None]  # measured while waiting, else of an idle measurement
@@ -44,8 +44,6 @@ def standing(pool: Pool) -> Standing:
             if memory.misses >= held_from:
                 silent.append(len(now.members))
             tau, eps = memory.seconds_per_sample, memory.joules_per_sample
-            if eps is None and tau is not None and member.watts_prior is not None:
-                eps = tau * member.watts_prior
             a, b = memory.fixed_seconds or 0.0, memory.fixed_joules or 0.0
             watts = watts if memory.waiting_watts is None else memory.waiting_watts
         now.members.append(member)
@@ -79,34 +77,26 @@ def _held(now: Standing, silent: list[int], rounds: int, notes: list[str]) -> li
 
 
 def energy_notes(members: list[Member]) -> list[str]:
-    """What a reader must know of the joules behind a decision: missing, modelled, stale or mixed ones."""
-    modelled, missing, stale, kinds, scopes = [], [], [], set[str](), set[str]()
+    """What a reader must know of the joules behind a decision: missing, stale or mixed ones."""
+    missing, stale, kinds, scopes = [], [], set[str](), set[str]()
     for member in members:
         memory = member.memory
         if memory is None or memory.seconds_per_sample is None:
             continue
         if memory.joules_per_sample is None:
-            if member.watts_prior is None:
-                missing.append(member.board)
-            else:
-                modelled.append(f"{member.board} ({member.watts_prior:g} W)")
+            missing.append(member.board)
         else:
             kinds.add(memory.basis or "unknown")
             scopes |= {memory.scope} if memory.scope else set()
             if memory.joules_round != memory.round:
                 stale.append(f"{member.board} (round {memory.joules_round})")
-    kinds |= {MODELLED} if modelled else set()
     notes = []
     if missing and not kinds:
         notes.append(
             "no board has joules or configured watts: the energy weight has no effect, shares go by time"
         )
     elif missing:
-        notes.append(
-            f"charged at the pool's median watts, having neither joules nor watts: {', '.join(missing)}"
-        )
-    if modelled:
-        notes.append(f"joules modelled as seconds x configured watts: {', '.join(modelled)}")
+        notes.append(f"charged at the pool's median watts, having no joules: {', '.join(missing)}")
     if stale:
         notes.append(f"joules from an older round: {', '.join(stale)}")
     return notes + [

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from coordinator.controller.frontier import Fleet, Frontier
+from coordinator.controller.frontier import Fleet
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,15 +18,6 @@ class Threshold:
 
     joules_per_sample: float
     working: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Headroom:
-    """What is left beyond time-only: joules saved at best (relative), at which makespan (time-only = 1)."""
-
-    saving: float
-    stretch: float
-    time_only_is_cheapest: bool
 
 
 def threshold(fleet: Fleet) -> Threshold:
@@ -53,14 +44,3 @@ def time_only_is_cheapest(fleet: Fleet) -> bool:
     """Max d <= sum(Pa) / sum(s): then no split needs fewer joules than equal finish times."""
     watts = fleet.joules / fleet.seconds
     return bool(fleet.dynamic.max() <= watts.sum() / (1 / fleet.seconds).sum())
-
-
-def headroom(fleet: Fleet) -> Headroom:
-    """Within the fleet's floors and caps."""
-    frontier = Frontier(fleet)
-    best, fastest = frontier.cheapest(), frontier.fastest
-    return Headroom(
-        saving=1 - best.joules / fastest.joules,
-        stretch=best.seconds / fastest.seconds,
-        time_only_is_cheapest=best.seconds == fastest.seconds,
-    )

@@ -146,16 +146,13 @@ def test_when_all_are_silent_nobody_can_be_held_at_the_floor(three: tuple[Truth,
         adaptive.allocate(silent(6), TIME)
 
 
-def test_a_board_without_a_meter_is_charged_from_configured_watts_and_it_is_said() -> None:
+def test_a_board_without_joules_is_charged_at_the_median_watts_and_it_is_said() -> None:
     seen = [observe(None, metered("a", 100, 0.1, 1.0)), observe(None, metered("b", 100, 0.2, 0.8))]
     blind = observe(None, metered("c", 100, 0.4, None))
-    members = tuple(Member(m.board, m) for m in seen)
-    found = adaptive.allocate(Pool((*members, Member("c", blind, watts_prior=5)), 1000, 2), Options(w_e=1.0))
-    assert list(found.shares.values()) == [364, 454, 182]
-    assert "joules modelled as seconds x configured watts: c (5 W)" in found.notes
-    assert "joules of different basis in one pool: measured, modelled" in found.notes
-    found = adaptive.allocate(Pool((*members, Member("c", blind)), 1000, 2), Options(w_e=1.0))
-    assert "charged at the pool's median watts, having neither joules nor watts: c" in found.notes
+    members = tuple(Member(m.board, m) for m in (*seen, blind))
+    found = adaptive.allocate(Pool(members, 1000, 2), Options(w_e=1.0))
+    assert list(found.shares.values()) == [384, 479, 137]  # of 10, 8 and 4 ms x 7 W = 28 mJ a sample
+    assert found.notes == ("charged at the pool's median watts, having no joules: c",)
     assert found.predicted_joules is None
 
 

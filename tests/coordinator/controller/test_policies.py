@@ -43,7 +43,6 @@ def pools(draw: st.DrawFn) -> Pool:
                 floor,
                 draw(st.one_of(st.none(), st.integers(floor + 50, 1000))),
                 draw(st.one_of(st.none(), st.integers(0, 100))),
-                watts_prior=draw(st.one_of(st.none(), st.floats(1, 10))),
                 waiting_watts_prior=draw(st.one_of(st.none(), st.floats(0, 5))),
                 resource=draw(st.one_of(st.none(), st.floats(1, 32))),
             )
