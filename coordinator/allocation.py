@@ -4,6 +4,7 @@ The arithmetic itself is `controller/`; this file knows runs and reports.
 """
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any, Final
 
 from msgspec import Struct, structs
@@ -21,7 +22,7 @@ from coordinator.controller import (
     Weights,
 )
 from coordinator.controller.batches import steps_for
-from coordinator.controller.memories import missed, observe
+from coordinator.controller.memories import missed, observe, rejoined
 from coordinator.controller.policies import find
 from coordinator.controller.policies import options as policy_options
 from edged.groups import Stepwise
@@ -196,7 +197,8 @@ def learn(control: Control, board: str, round_number: int, report: Report, windo
         basis, scope = control.whole_kinds.get(board, (basis, scope))
     uncertainty = None
     if joules and energy.joules and energy.uncertainty_joules is not None:
-        uncertainty = joules * energy.uncertainty_joules / energy.joules
+        scaled = joules * (energy.uncertainty_joules / energy.joules)
+        uncertainty = scaled if isfinite(scaled) else None  # a message may hold any figures
     if control.regime not in ("pma", "asp") and report.samples != control.shares.get(board):
         control.since_change = 0  # the ranks changed their parts on the way
     wait_seconds, wait_joules = control.waits.pop(board, (None, None))
@@ -222,6 +224,13 @@ def miss(control: Control, board: str) -> None:
     """A board had an order and no update of it counts."""
     memory = control.memories.get(board)
     control.memories[board] = missed(memory if memory is not None else Memory(board))
+
+
+def readmit(control: Control, board: str) -> None:
+    """What kept the board from its updates may be mended: its misses are forgotten, its costs are not."""
+    memory = control.memories.get(board)
+    if memory is not None:
+        control.memories[board] = rejoined(memory)
 
 
 def settle_account(control: Control, board: str, report: Report) -> None:

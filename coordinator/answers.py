@@ -174,7 +174,8 @@ def _admission(server: "Server", do: ask.Drain | ask.Readmit | ask.Forget, who: 
         return _yes(f"{do.board} is forgotten")
     rounds = _present(server)
     what = "drain" if isinstance(do, ask.Drain) else "readmit"
-    if (do.board in rounds.state.drained) == (what == "drain"):
+    out = do.board in rounds.state.drained or (what == "readmit" and rounds.state.silent(do.board))
+    if out == (what == "drain"):
         raise RefusalError(f"{do.board} is {'drained already' if what == 'drain' else 'not drained'}")
     server.feed(ev.Admission(do.board, what, who))
     text = "gets no samples" if what == "drain" else "takes part again"

@@ -127,7 +127,7 @@ def closed(run: "Rounds", report: Report) -> None:
 def resume(run: "Rounds") -> None:
     """What could not be applied is tried again, and so are boards whose orders came to nothing."""
     p = _of(run)
-    p.trouble, p.barren, run.state.reason = "", 0, ""
+    p.trouble, p.barren, p.left, run.state.reason = "", 0, [], ""
     for pusher in p.boards.values():
         pusher.failures, pusher.not_before = 0, 0.0
 

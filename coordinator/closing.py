@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from coordinator import allocation, asynchronous, records
 from coordinator import events as ev
+from coordinator.controller.memories import DEFAULTS
 from coordinator.run import RunState
 from coordinator.silos import ALL
 from edged.messages import Abort, StandBy
@@ -15,7 +16,8 @@ from edged.topics import version_id
 if TYPE_CHECKING:
     from coordinator.rounds import Rounds
 
-MAX_EMPTY_ROUNDS = 8
+MAX_EMPTY_ROUNDS = DEFAULTS.misses_to_leave
+"""After so many every board has left the pool, and what they all died of would not be told."""
 EMPTY_PAUSE_SECONDS = 30.0
 
 

@@ -75,6 +75,11 @@ class RunState(Struct):
         silo = self.silo_of(board)
         return None if silo is None else silo.control.memories.get(board)
 
+    def silent(self, board: str) -> bool:
+        """Whether it missed so many rounds that it is held at its floor, or has left the pool."""
+        memory = self.memory(board)
+        return memory is not None and memory.misses >= self.rule.settings.misses_to_floor
+
     @property
     def shares(self) -> dict[str, int]:
         """The shares of all boards, of whatever silo."""

@@ -52,6 +52,9 @@ def _hold(run: "Rounds", paused: bool, now: float) -> None:
         s.phase = "paused"
     elif not paused:
         s.empty_rounds, s.not_before = 0, now
+        for silo in s.silos.values():
+            for board in silo.control.memories:
+                allocation.readmit(silo.control, board)
         if s.pushes is not None:
             asynchronous.resume(run)
         if s.phase == "paused":
@@ -65,8 +68,12 @@ def _admit(run: "Rounds", board: str, what: str, now: float) -> None:
     s = run.state
     if what == "drain" and board not in s.drained:
         s.drained.append(board)
-    elif what == "readmit" and board in s.drained:
-        s.drained.remove(board)
+    elif what == "readmit":
+        s.drained = [name for name in s.drained if name != board]
+        for silo in s.silos.values():
+            allocation.readmit(silo.control, board)
+        if s.pushes is not None:
+            s.pushes.left = [name for name in s.pushes.left if name != board]
     elif what == "forget":
         run.lose(s.assignments.get(board), "abandoned", "forgotten by the operator", now)
         run.fleet.forget(board)

@@ -59,7 +59,9 @@ def standing(pool: Pool) -> Standing:
     if not now.members:
         gone = f": {', '.join(left)} missed too often" if left else ""
         raise InfeasibleError(f"no board is left in the pool{gone}")
-    notes = [f"{board} left the pool after {out_from} missed rounds" for board in left]
+    notes = [
+        f"{board} left the pool after {out_from} missed rounds, until it is readmitted" for board in left
+    ]
     caps = _held(now, silent, held_from, notes) if silent else now.caps
     return replace(now, caps=caps, left=tuple(left), notes=notes)
 

@@ -68,6 +68,41 @@ def test_a_board_that_gives_up_is_not_waited_for() -> None:
     assert play.state.assignments["a"].reason == "out of memory"
 
 
+def gives_up(play: Play, board: str) -> None:
+    a = play.state.assignments[board]
+    state = State(board, f"boot-{board}", 1, "idle", abandoned=a.order, reason="disk full")
+    play.feed(ev.Heard(state))
+
+
+def test_a_board_that_left_the_pool_is_back_once_it_is_readmitted() -> None:
+    play = Play(rounds=20)
+    for _ in range(6):
+        gives_up(play, "b")
+        play.end_round("ac")
+    assert play.shares()["b"] == 0
+    play.end_round("ac")
+    play.feed(ev.Admission("b", "readmit"))
+    play.end_round("ac")
+    share = play.shares()["b"]
+    assert share > 0
+    before = play.state.accepted
+    play.end_round()
+    assert play.state.accepted == before + 1000
+
+
+def test_a_run_that_no_board_could_train_tells_why_and_goes_on_when_it_is_resumed() -> None:
+    play = Play(rounds=2)
+    while not play.state.paused:
+        for board in "abc":
+            gives_up(play, board)
+        play.wait(40)
+    assert play.state.reason == "6 rounds without one accepted update: disk full"
+    play.feed(ev.Hold(False))
+    play.end_round()
+    play.end_round()
+    assert (play.state.phase, play.state.accepted) == ("done", 2000)
+
+
 def test_a_silent_board_is_given_up_at_its_deadline() -> None:
     play = Play(deadline_floor_seconds=30.0)
     for board in "bc":

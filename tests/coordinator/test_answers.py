@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from edged import controls
 from edged.controls import SiloSettings
@@ -130,6 +131,18 @@ def test_pause_stop_drain_and_forget(hall: Hall) -> None:
     hall.until(hall.over)
     assert hall.server.store.history.runs()[0]["reason"] == "stopped by tester@bench"
     hall.until(lambda: a.phase == "idle")
+
+
+def test_a_board_that_missed_too_often_can_be_readmitted(hall: Hall) -> None:
+    hall.add("a", "b")
+    hall.start(rounds=50)
+    hall.until(lambda: len(hall.rows("round")) == 1)
+    assert "b is not drained" in hall.ask(controls.Readmit("b")).text
+    assert hall.server.rounds is not None
+    memories = hall.server.rounds.state.control.memories
+    memories["b"] = structs.replace(memories["b"], misses=6)
+    assert "b takes part again" in hall.ask(controls.Readmit("b")).text
+    assert memories["b"].misses == 0
 
 
 def test_another_policy_from_the_next_round_on(hall: Hall) -> None:

@@ -123,7 +123,7 @@ def test_a_silent_board_keeps_its_costs_then_its_floor_then_leaves(three: tuple[
     assert third.notes == ("a gets its floor: 3 rounds without a report",)
     sixth = silent(6)
     assert (sixth.shares, sixth.left) == ({"b": 667, "c": 333}, ("a",))
-    assert "a left the pool after 6 missed rounds" in sixth.notes
+    assert "a left the pool after 6 missed rounds, until it is readmitted" in sixth.notes
 
 
 def test_when_all_are_silent_nobody_can_be_held_at_the_floor(three: tuple[Truth, ...]) -> None:
