@@ -71,13 +71,16 @@ class Store:
             os.close(self._lock)
             raise _explained(self.path, error) from None
         self._newest: float = self._connection.execute(f"SELECT max(at) FROM ({NEWEST})").fetchone()[0] or 0.0
+        self._undated = False
+        """The newest stamp is no date of its own: rows say so, for who wants to know when they were."""
         self.history = History(self._connection, folder)
 
     def _stamp(self) -> float:
         """Now; by a clock that was not set since the machine started, the last date that was known here: a
         board without a battery begins in 1970, which nothing is to be dated with or sorted by."""
         now = self._clock()
-        if not is_set(now):
+        self._undated = not is_set(now)
+        if self._undated:
             now = max(self._newest, SET_AFTER_SECONDS)
         self._newest = max(self._newest, now)
         return now
@@ -118,7 +121,7 @@ class Store:
         now = self._stamp()
         with self._transaction() as connection:
             for row in rows:
-                _insert(connection, row, now)
+                _insert(connection, row, now, self._undated)
             connection.executemany(
                 "INSERT OR REPLACE INTO counters (board, counter, at, count, text) VALUES (?, ?, ?, ?, ?)",
                 [(item.board, item.counter, now, item.count, item.text) for item in counts],
@@ -167,14 +170,14 @@ class _Transaction:
             raise _explained(self._path, error) from None
 
 
-def _insert(connection: sqlite3.Connection, row: Row, now: float) -> None:
+def _insert(connection: sqlite3.Connection, row: Row, now: float, undated: bool) -> None:
     table = TABLES[row.table]
     columns = ["run", *table.keys, "at", "row"]
     values = [
         row.run,
         *(row.values[key] for key in table.keys),
         now,
-        msgspec.json.encode(row.values).decode(),
+        msgspec.json.encode({**row.values, "undated": True} if undated else row.values).decode(),
     ]
     # Names come from TABLES, never from outside.
     names = ", ".join(f'"{column}"' for column in columns)

@@ -8,7 +8,6 @@ from msgspec import structs
 from coordinator.history import History
 from coordinator.silos import ALL
 from coordinator.telemetry.chronicle import Chronicle
-from coordinator.telemetry.lines import is_set
 from coordinator.telemetry.schema import Point
 from edged.messages import EnergyChannel, Power
 
@@ -27,13 +26,13 @@ def points(history: History, fleet: str, run: dict[str, Any]) -> Iterator[Point]
             chronicle.setting = structs.replace(chronicle.setting, round=row["round"])
         stamp = round(row["at"] * 1e9)
         made = chronicle.points(what, value)
-        if is_set(row["at"]):
+        if not row.get("undated"):
             yield from (structs.replace(point, nanoseconds=stamp) for point in made)
 
 
 def unset(history: History, run: str) -> int:
     """Rows that cannot be given a time."""
-    return sum(not is_set(row["at"]) for _, row in _rows(history, run))
+    return sum(bool(row.get("undated")) for _, row in _rows(history, run))
 
 
 def _rows(history: History, run: str) -> list[tuple[str, dict[str, Any]]]:

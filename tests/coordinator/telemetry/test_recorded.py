@@ -16,11 +16,14 @@ SILOS = {
 }
 
 
-def written(folder: Path, settings: RunSettings, rows: list[tuple[str, dict[str, Any]]]) -> list[Point]:
-    store = Store(folder)
+def written(
+    folder: Path, settings: RunSettings, rows: list[tuple[str, dict[str, Any]]], **store_options: Any
+) -> list[Point]:
+    store = Store(folder, **store_options)
     store.raise_term("boot", "host")
     store.add_run("r1", settings, "hash")
-    store.save([Row("r1", table, row) for table, row in rows])
+    for table, row in rows:
+        store.save([Row("r1", table, row)])
     store.end_run("r1", "over", True)
     store.close()
     history = History.open(folder)
@@ -58,6 +61,17 @@ def test_boards_stand_in_the_silos_that_they_were_ranks_of(tmp_path: Path) -> No
     for measurement in ("power", "board_round"):
         found = {p.tags["board"]: p.tags["silo"] for p in points if p.measurement == measurement}
         assert found == {"pi5": "north", "nano": "south", "old": "north"}
+
+
+def test_rows_of_a_time_when_the_clock_was_not_set_are_left_out_and_counted(tmp_path: Path) -> None:
+    settings = RunSettings("digits", "digits", 200, 2, batch=10, learning_rate=0.1)
+    clock = iter([*[40.0] * 3, *[1_790_000_000.0] * 2])
+    rows = [("round", round_row(1)), ("round", round_row(2))]
+    points = written(tmp_path, settings, rows, clock=lambda: next(clock))
+    assert [(p.fields["round"], p.nanoseconds) for p in points] == [(2, 1_790_000_000 * 10**9)]
+    history = History.open(tmp_path)
+    assert recorded.unset(history, "r1") == 1
+    history.close()
 
 
 def test_what_sensors_cost_is_written_with_the_headline(tmp_path: Path) -> None:
