@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from coordinator.alerts import Alert, AlertOptions, Facts, Seen, Waited, alerts
+from coordinator.alerts import KINDS, Alert, AlertOptions, Facts, Seen, Waited, alerts
 from edged.controls import GetStatus
 from edged.messages import Birth, EnergyChannel, Power
 from tests.coordinator.hall import Hall
@@ -69,10 +69,19 @@ def test_points_that_wait_are_told_before_they_are_lost() -> None:
     assert kinds(Facts(problem="the disk is full")) == ["store"]
 
 
-def test_it_names_the_way_out() -> None:
-    for alert in alerts(Facts((structs.replace(WELL, link="lost", basis="estimated"),)), OPTIONS):
-        assert alert.way_out
-        assert "pi4" in alert.text
+def test_every_kind_names_the_way_out() -> None:
+    facts = Facts(
+        (structs.replace(WELL, link="lost"), structs.replace(WELL, board="pi5", basis="estimated")),
+        (Waited("pi4", "to train", 40.0, 0.0),),
+        problem="the disk is full",
+        spool_bytes=60,
+        spool_limit_bytes=100,
+        spool_problem="No space left",
+    )
+    found = alerts(facts, OPTIONS)
+    assert [alert.kind for alert in found] == list(KINDS)
+    assert all(alert.way_out for alert in found)
+    assert all(alert.board in alert.text for alert in found)
 
 
 def test_a_board_that_goes_away_is_told_once_and_again_when_it_is_back(hall: Hall) -> None:

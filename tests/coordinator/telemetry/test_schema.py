@@ -12,7 +12,7 @@ from msgspec import structs
 from coordinator.telemetry.chronicle import Chronicle
 from coordinator.telemetry.lines import Writer, is_set
 from coordinator.telemetry.schema import MEASUREMENTS, NONE, TAGS, Point, SchemaError, point
-from edged.messages import EnergyChannel
+from edged.messages import EnergyChannel, FleetState
 from tests.coordinator.telemetry.takers import CHANNELS, SETTINGS, board_row, closed_row, power, round_row
 
 NOW = 1_790_000_000_000_000_000
@@ -123,11 +123,12 @@ def test_series_are_boards_times_channels_times_regimes_and_runs_on_two_measurem
                 points += chronicle.points("closed", {**closed_row(f"b{board}", round_number), **run})
             points += chronicle.points("round", round_row(round_number, **run))
             points += chronicle.points("evaluation", {**run, "round": round_number, "loss": 0.5})
+            points += chronicle.points("fleet", (FleetState("c", 1, "up"), {"boards_up": boards}))
             series |= {(found.measurement, *found.tags.values()) for found in points}
     by_measurement = {name: sum(one[0] == name for one in series) for name in MEASUREMENTS}
     assert by_measurement["power"] == boards * len(CHANNELS)
     assert by_measurement["board_round"] == boards * len(regimes)
-    assert by_measurement["round"] == runs
+    assert by_measurement["round"] == by_measurement["fleet"] == runs
     assert len(series) <= boards * len(CHANNELS) * len(regimes) + 2 * runs
 
 

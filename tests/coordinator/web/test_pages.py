@@ -1,19 +1,26 @@
 """The page's API over a whole coordinator: the commands' facts, changes with their round, and refusals."""
 
+import json
+import re
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from coordinator.web import hub
+from coordinator.telemetry.settings import TelemetryOptions
+from coordinator.telemetry.sink import Sink
+from coordinator.web import app, hub
 from coordinator.web.settings import WebError, WebOptions
+from edged.messages import Birth
+from tests.coordinator.telemetry.takers import Taker, board_row, power, round_row
 from tests.coordinator.web.paged import Paged
 
 TOKEN = "0123456789abcdef0123"
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -23,8 +30,8 @@ def paged(tmp_path: Path) -> Iterator[Paged]:
     made.close()
 
 
-def events(paged: Paged, *wanted: str) -> dict[str, str]:
-    """Read the stream until each wanted event came; the first data of each."""
+def events(paged: Paged, *wanted: str, meanwhile: Callable[[], object] = lambda: None) -> dict[str, str]:
+    """Read the stream until each wanted event came; the first data of each. `meanwhile`: once it flows."""
 
     def read() -> dict[str, str]:
         found: dict[str, str] = {}
@@ -35,6 +42,7 @@ def events(paged: Paged, *wanted: str) -> dict[str, str]:
             while not set(wanted) <= set(found):
                 assert time.monotonic() < until, (wanted, found)
                 text += stream.recv(65536)
+                meanwhile()
                 for part in text.decode(errors="replace").split("\n\n"):
                     name, _, data = part.partition("\ndata: ")
                     if "event: " in name and data:
@@ -48,12 +56,11 @@ def test_the_page_and_its_files_are_served_without_any_other_host(paged: Paged) 
     page = paged.get("/")
     assert page.status == 200
     assert "default-src 'none'" in page.headers["content-security-policy"]
-    for name in ("page.css", "main.js", "charts.js", "login.html"):
-        assert paged.get(f"/static/{name}").status == 200
-    for name in ("page.css", "main.js"):
-        text = paged.get(f"/static/{name}").body.decode()
-        assert "http://" not in text
-        assert "https://" not in text
+    files = {path.name: paged.get(f"/static/{path.name}") for path in sorted(app.STATIC.iterdir())}
+    assert {"page.css", "main.js", "charts.js", "login.html"} <= set(files)
+    assert {answer.status for answer in files.values()} == {200}
+    for name, answer in {**files, "/": page}.items():
+        assert not re.search(r"https?://|[\"'(]//", answer.body.decode()), name
     assert len(paged.get("/plotly.js").body) > 1_000_000
     assert b"PLOTLY_VERSION" not in page.body
 
@@ -72,6 +79,7 @@ def test_a_run_is_told_as_it_was_recorded(paged: Paged) -> None:
     data = paged.get("/api/rounds").json
     recorded = paged.hall.rows("round")
     boards = paged.hall.server.store.history.board_rounds("r1")
+    assert len(boards) == 3 * 3
     assert [row["makespan_seconds"] for row in data["rounds"]] == [
         row["makespan_seconds"] for row in recorded
     ]
@@ -103,11 +111,15 @@ def test_joules_that_are_not_known_are_null_with_the_reason(paged: Paged) -> Non
     paged.run(rounds=2)
     paged.finished()
     paged.until(lambda: len(paged.get("/api/rounds").json["rounds"]) == 2)
-    cell = paged.get("/api/rounds").json["boards"]["b0"][0]
-    row = paged.hall.server.store.history.board_rounds("r1")[0]
-    assert cell["joules"] == row["joules"]
-    if cell["joules"] is None:
-        assert cell["joules_reason"] == row["joules_reason"] != ""
+    why = "the sensor fell silent"
+    paged.hall.server.tell("board_round", board_row("b0", 3, joules=None, joules_reason=why))
+    paged.hall.server.tell("round", round_row(3, joules_unknown_of=["b0"]))
+    paged.until(lambda: len(paged.get("/api/rounds").json["rounds"]) == 3)
+    found = paged.get("/api/rounds").json
+    known, unknown = found["boards"]["b0"][1], found["boards"]["b0"][2]
+    assert (known["joules"] > 0, known["joules_reason"]) == (True, None)
+    assert (unknown["joules"], unknown["joules_reason"]) == (None, why)
+    assert found["rounds"][2]["joules_unknown_of"] == ["b0"]
 
 
 def test_a_weight_is_previewed_and_then_set_from_the_next_round_on(paged: Paged) -> None:
@@ -171,8 +183,10 @@ def test_a_reader_hears_rounds_states_boards_and_watts(paged: Paged) -> None:
     paged.run(rounds=300)
     paged.until(lambda: paged.get("/api/state").json["status"]["run"])
     paged.power("b0", 4.5)
-    found = events(paged, "rows", "state", "boards", "status")
+    heard = lambda: paged.host.hub.see("power", power("b1", 6.5))  # noqa: E731
+    found = events(paged, "rows", "state", "boards", "status", "watts", meanwhile=heard)
     assert '"run":"r1"' in found["state"]
+    assert json.loads(found["watts"])["b1"]["watts"] == 6.5
     paged.until(lambda: paged.get("/api/state").json["watts"])
     assert paged.get("/api/state").json["watts"]["b0"]["watts"] == 4.5
 
@@ -226,6 +240,23 @@ def test_metrics_are_in_prometheus_own_format_and_leave_out_what_is_unknown(page
     assert found["edged_broker_up"].samples[0].value == 1
 
 
+def test_metrics_have_the_alerts_and_what_waits_to_be_sent(paged: Paged) -> None:
+    sink = Sink(
+        "main", paged.hall.folder, TelemetryOptions(url="http://127.0.0.1:1"), Taker(), lambda name: ("", ())
+    )
+    paged.hall.server.lookout.sink = sink
+    sink.spool.append("rounds", ["a line"])
+    paged.run(rounds=5000)
+    paged.hall.until(lambda: len(paged.hall.rows("round")) >= 2)
+    paged.hall.boards[1].mute = True
+    paged.hall.server.boards.born(Birth("b1", paged.hall.boards[1].boot, 1, "lost"))
+    paged.until(lambda: paged.get("/api/state").json["status"]["alerts"])
+    lines = paged.get("/metrics").body.decode().splitlines()
+    assert 'edged_alert{board="b1",kind="board-silent"} 1.0' in lines
+    assert "edged_spool_bytes 7.0" in lines
+    assert 'edged_spool_dropped_total{lane="rounds"} 0.0' in lines
+
+
 def test_metrics_of_an_asynchronous_run_count_updates_and_know_no_makespan(paged: Paged) -> None:
     from prometheus_client.parser import text_string_to_metric_families
 
@@ -240,6 +271,13 @@ def test_metrics_of_an_asynchronous_run_count_updates_and_know_no_makespan(paged
     assert refused == {"b0": 0.0, "b1": 0.0, "b2": 0.0}
     assert found["edged_round_joules"] != []
     assert found["edged_makespan_seconds"] == []
+
+
+def test_every_path_that_answers_programs_is_documented() -> None:
+    paths = re.findall(r'Route\("(/api/\w+|/metrics|/healthz)"', Path(app.__file__).read_text())
+    text = (ROOT / "docs" / "operate.md").read_text()
+    assert len(paths) >= 9
+    assert [path for path in paths if path not in text] == []
 
 
 def test_health_names_what_is_wrong(paged: Paged) -> None:
