@@ -20,8 +20,9 @@ def run(folder: Path, suite: str, ci: str, *options: str) -> subprocess.Complete
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = slow: slow\n")
     (folder / "test_passes.py").write_text(PASSES)
     (folder / "test_suite.py").write_text(suite)
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, str(folder)]
-    environment = os.environ | {"CI": ci}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "xdist", *options, str(folder)]
+    # Only the plugin that the rule has to do with: each process would load all others anew.
+    environment = os.environ | {"CI": ci, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
 
 
