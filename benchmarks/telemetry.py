@@ -23,27 +23,12 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from coordinator.broker import Broker, free_port
 from coordinator.client import Client, client_id, client_name, mqtt_link
-from coordinator.telemetry.server import InfluxServer
-from coordinator.telemetry.settings import TelemetryOptions
 from coordinator.telemetry.setup import setup
 from edged.controls import GetStatus, RunSettings, Start
 from edged.link import LinkConfig
 from edged.messages import Birth, EnergyChannel, PoolOffer, Power, encode
 from edged.topics import Topics
-
-INFLUX = """reporting-enabled = false
-bind-address = "127.0.0.1:{rpc}"
-[meta]
-dir = "{folder}/meta"
-[data]
-dir = "{folder}/data"
-wal-dir = "{folder}/wal"
-[monitor]
-store-enabled = false
-[http]
-bind-address = "127.0.0.1:{port}"
-log-enabled = false
-"""
+from tests.servers.influx import Influx
 
 
 def ask(port: int, action: object) -> dict[str, object]:
@@ -103,23 +88,20 @@ def main() -> None:
 
 def measured(folder: Path, boards: int, seconds: int) -> dict[str, float | int]:
     """Start everything, publish, look, and end it."""
-    ports = {name: free_port() for name in ("broker", "influx", "rpc", "page")}
+    ports = {name: free_port() for name in ("broker", "page")}
     (folder / "broker").mkdir()
     broker = Broker("mosquitto", folder / "broker", ports["broker"])
     broker.start()
-    conf = folder / "influx.conf"
-    conf.write_text(INFLUX.format(folder=folder, port=ports["influx"], rpc=ports["rpc"]))
+    influx = Influx(folder)
+    influx.start()
     toml = folder / "coordinator.toml"
-    url = f"http://127.0.0.1:{ports['influx']}"
     toml.write_text(
         f'fleet = "bench"\n[broker]\nhost = "127.0.0.1"\nport = {ports["broker"]}\n[store]\n'
-        f'folder = "{folder}/store"\n[telemetry]\nurl = "{url}"\n'
+        f'folder = "{folder}/store"\n[telemetry]\nurl = "{influx.url}"\n'
         f'[web]\nlisten = "127.0.0.1:{ports["page"]}"\n[data.digits]\npath = "builtin"\n'
     )
     log = (folder / "log").open("wb")
-    influxd = subprocess.Popen(["influxd", "run", "-config", str(conf)], stdout=log, stderr=log)
-    server = InfluxServer(TelemetryOptions(url=url, api="v1"))
-    time.sleep(3)
+    server = influx.server(api="v1")
     list(setup(server))
     command = [sys.executable, "-m", "coordinator", "serve", "--config", str(toml), "--log-level", "warning"]
     coordinator = subprocess.Popen(
@@ -170,9 +152,9 @@ def measured(folder: Path, boards: int, seconds: int) -> dict[str, float | int]:
     finally:
         client.disconnect()
         client.loop_stop()
-        for process_ in (coordinator, influxd):
-            process_.kill()
-            process_.wait()
+        coordinator.kill()
+        coordinator.wait()
+        influx.kill()
         broker.stop()
         log.close()
 

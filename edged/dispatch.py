@@ -5,6 +5,7 @@ It sends nothing itself; the links take from it what may go out and tell it what
 
 import threading
 from collections import Counter
+from typing import Literal
 
 from edged.link import (
     ASSUMED_MAX_PACKET_BYTES,
@@ -12,10 +13,12 @@ from edged.link import (
     Events,
     LinkConfig,
     LinkCounters,
+    LinkStatus,
     OutboxFullError,
     PacketTooLargeError,
     Priority,
     Refused,
+    StageName,
     packet_bytes,
 )
 from edged.outbox import Item, Outbox
@@ -29,9 +32,9 @@ class Dispatch:
 
     def __init__(self, config: LinkConfig, events: Events) -> None:
         self.max_packet_bytes = ASSUMED_MAX_PACKET_BYTES
+        self._config = config
         self._events = events
         self._lock = threading.Lock()
-        self._messages_in_flight = config.messages_in_flight
         self._outbox = Outbox(
             config.outbox_bytes,
             chunks_in_flight=config.chunks_in_flight,
@@ -64,7 +67,7 @@ class Dispatch:
         """What this connection's broker takes: the size of a packet, and how many unacknowledged at once."""
         self.max_packet_bytes = max_packet_bytes
         with self._lock:
-            self._outbox.messages_in_flight = min(self._messages_in_flight, messages)
+            self._outbox.messages_in_flight = min(self._config.messages_in_flight, messages)
 
     def take(self) -> Item | None:
         """The next message that may go out now; those too large or too often failed are refused."""
@@ -129,10 +132,28 @@ class Dispatch:
         with self._lock:
             return LinkCounters(**self._counts)
 
-    def load(self) -> tuple[int, int, int]:
-        """Messages waiting, bytes kept, messages in flight."""
+    def status(
+        self,
+        stage: StageName,
+        reason: str,
+        connection: int,
+        protocol: Literal["5", "3.1.1", "memory"] | None,
+    ) -> LinkStatus:
+        """What the link knows of its connection, with what is on the way out."""
         with self._lock:
-            return self._outbox.waiting, self._outbox.queued_bytes, self._outbox.in_flight
+            return LinkStatus(
+                stage,
+                self._config.host,
+                self._config.port,
+                protocol,
+                reason,
+                connection,
+                queued_messages=self._outbox.waiting,
+                queued_bytes=self._outbox.queued_bytes,
+                in_flight=self._outbox.in_flight,
+                max_packet_bytes=self.max_packet_bytes,
+                counters=LinkCounters(**self._counts),
+            )
 
     def _check_size(self, topic: str, payload: bytes) -> None:
         size = packet_bytes(topic, payload)

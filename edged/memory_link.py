@@ -91,20 +91,7 @@ class MemoryLink:
         return token
 
     def status(self) -> LinkStatus:
-        waiting, kept_bytes, in_flight = self._dispatch.load()
-        return LinkStatus(
-            stage=self._stage,
-            host=self.config.host,
-            port=self.config.port,
-            protocol="memory",
-            reason=self._reason,
-            connection=self._number,
-            queued_messages=waiting,
-            queued_bytes=kept_bytes,
-            in_flight=in_flight,
-            max_packet_bytes=self.max_packet_bytes,
-            counters=self._dispatch.counters(),
-        )
+        return self._dispatch.status(self._stage, self._reason, self._number, "memory")
 
     def close(self, timeout_seconds: float = 3.0) -> None:
         """As the contract says, but time does not pass in here: nothing is waited for."""

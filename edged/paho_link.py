@@ -106,20 +106,7 @@ class PahoLink:
         return token
 
     def status(self) -> LinkStatus:
-        waiting, kept_bytes, in_flight = self._dispatch.load()
-        return LinkStatus(
-            stage=self._stage,
-            host=self.config.host,
-            port=self.config.port,
-            protocol=self._protocol,
-            reason=self._reason,
-            connection=self._number,
-            queued_messages=waiting,
-            queued_bytes=kept_bytes,
-            in_flight=in_flight,
-            max_packet_bytes=self.max_packet_bytes,
-            counters=self._dispatch.counters(),
-        )
+        return self._dispatch.status(self._stage, self._reason, self._number, self._protocol)
 
     def close(self, timeout_seconds: float = 3.0) -> None:
         self._close_seconds = timeout_seconds
