@@ -18,6 +18,17 @@ FILES = sorted((ROOT / "dashboards" / "json").glob("*.json"))
 SCHEMA = ROOT / "tests/data/grafana/dashboard-11.6.schema.json"
 PANELS = {"timeseries", "stat", "table", "barchart", "piechart", "xychart"}
 """Of Grafana's own panels; its schema does not know their names."""
+SHOWN = {
+    "fleet-live": "watts joules_measured joules_estimated round accepted samples makespan_seconds longest "
+    "waiting_share w_e",
+    "energy": "joules_per_sample joules compute_joules wait_joules communication_joules joules_measured "
+    "joules_emulated uncertainty_joules coverage time_only_joules predicted_joules cost",
+    "board": "watts channel scope temperature_celsius throttled seconds_per_sample joules_per_sample "
+    "seconds_per_sample_average joules_per_sample_average samples loss updates staleness_median",
+    "learning": "heldout_loss heldout_seconds heldout_joules run policy",
+    "health": "drops duplicates refusals reconnects alerts spool_bytes sampler_cpu_seconds updates_too_old",
+}
+"""What each is for, as fields and tags that its panels ask for."""
 QUERY = re.compile(r'^SELECT (?P<what>.+?) FROM "(?P<measurement>\w+)" WHERE (?P<rest>.+)$')
 
 
@@ -81,6 +92,25 @@ def test_every_name_in_a_query_is_written_by_the_coordinator(path: Path) -> None
         names = set(re.findall(r'"(\w+)"', re.sub(r"'[^']*'", "", plain)))
         assert names <= {*table.tags, *table.fields}, (query, names)
         assert "$timeFilter" in query
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_each_shows_what_it_is_for(path: Path) -> None:
+    asked = {word for panel in dashboard(path)["panels"] for word in words(panel)}
+    assert set(SHOWN[path.stem].split()) - asked == set()
+
+
+def words(panel: dict[str, Any]) -> set[str]:
+    return {word for target in panel["targets"] for word in re.findall(r'"(\w+)"', target["query"])}
+
+
+def test_watts_are_stacked_and_bounds_are_a_band() -> None:
+    panels = {path.stem: dashboard(path)["panels"] for path in FILES}
+    [watts] = [panel for panel in panels["fleet-live"] if "watts" in words(panel)]
+    assert watts["fieldConfig"]["defaults"]["custom"]["stacking"]["mode"] == "normal"
+    [bounds] = [panel for panel in panels["energy"] if "uncertainty_joules" in words(panel)]
+    filled = [one["value"] for each in bounds["fieldConfig"]["overrides"] for one in each["properties"]]
+    assert "low" in filled
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

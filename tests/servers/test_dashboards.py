@@ -1,5 +1,6 @@
 """Real runs over mosquitto fill a real InfluxDB, and every query of every dashboard finds rows in it."""
 
+import importlib
 import json
 import re
 import time
@@ -19,7 +20,9 @@ from tests.servers.influx import Influx, count, find_influxd
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
-DASHBOARDS = Path(__file__).resolve().parents[2] / "dashboards" / "json"
+ROOT = Path(__file__).resolve().parents[2]
+DASHBOARDS = ROOT / "dashboards" / "json"
+RULES = ROOT / "dashboards" / "provisioning" / "alerting.yaml"
 BOARDS = ("rpi4", "rpi5", "n100")
 SCALE = "0.004"
 RARE = {"Throttling", "Temperature", "Alerts"}
@@ -117,7 +120,8 @@ def queries() -> list[tuple[str, str, str]]:
             (path.stem, one["name"], one["target"]["query"]) for one in dashboard["annotations"]["list"]
         ]
         found += [(path.stem, v["name"], v["query"]) for v in dashboard["templating"]["list"]]
-    return found
+    [group] = importlib.import_module("yaml").safe_load(RULES.read_text())["groups"]  # it has no types
+    return found + [("alerting", rule["uid"], rule["data"][0]["model"]["query"]) for rule in group["rules"]]
 
 
 def has_rows(series: list[dict[str, Any]]) -> bool:
