@@ -1,7 +1,10 @@
 """`telemetry` and `dashboards` from the command line: what they need, what they write, how they fail."""
 
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -63,6 +66,45 @@ def test_a_grafana_that_does_not_answer_is_named() -> None:
     status, _, complaint = run("dashboards", "install", "--url", "http://127.0.0.1:9", GRAFANA_TOKEN="t")
     assert status == exits.FAILED
     assert "127.0.0.1:9" in complaint
+
+
+def grafana(taken: list[tuple[str, Any]]) -> ThreadingHTTPServer:
+    """Takes folders and dashboards of who has the token; its folder is there already."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            status, told = 401, {"message": "Invalid API key"}
+            if self.headers["Authorization"] == "Bearer right":
+                status, told = (409, {}) if self.path == "/api/folders" else (200, {"url": "/d/x"})
+                taken.append((self.path, body))
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(json.dumps(told).encode())
+
+        def log_message(self, format: str, *arguments: object) -> None: ...
+
+    return ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+
+def test_dashboards_are_installed_through_grafanas_api() -> None:
+    taken: list[tuple[str, Any]] = []
+    with grafana(taken) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        refused = run("dashboards", "install", "--url", url, GRAFANA_TOKEN="wrong")
+        status, told, complaint = run("dashboards", "install", "--url", url, "--json", GRAFANA_TOKEN="right")
+        server.shutdown()
+    assert refused[0] == exits.FAILED
+    assert "HTTP 401" in refused[2]
+    assert status == exits.OK, complaint
+    assert len(json.loads(told)["written"]) == 5
+    folder, *dashboards = taken
+    assert folder[0] == "/api/folders"
+    assert [path for path, _ in dashboards] == ["/api/dashboards/db"] * 5
+    assert {body["folderUid"] for _, body in dashboards} == {folder[1]["uid"]}
+    titles = {body["dashboard"]["title"] for _, body in dashboards if body["overwrite"]}
+    assert titles == {f"edged: {name}" for name in ("board", "energy", "fleet live", "health", "learning")}
 
 
 def test_dashboards_go_where_grafana_looks_for_them(tmp_path: Path) -> None:
