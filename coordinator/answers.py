@@ -183,6 +183,10 @@ def _admission(server: "Server", do: ask.Drain | ask.Readmit | ask.Forget, who: 
 
 
 def _hold(server: "Server", do: ask.Stop | ask.Pause | ask.Resume, who: str) -> Reply:
+    preparing = server.runs.beginning
+    if isinstance(do, ask.Stop) and preparing is not None:
+        server.runs.cancel(f"stopped by {who}")
+        return _yes(f"run {preparing} is stopped before it began")
     rounds = _present(server)
     state = rounds.state
     if isinstance(do, ask.Stop):

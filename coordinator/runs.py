@@ -49,12 +49,16 @@ class Runs:
     def __init__(self, server: "Server") -> None:
         self._server = server
         self._sources: dict[str, Source] = {}
-        self.beginning: str | None = None
-        """The run that is being prepared."""
+        self._asked: Beginning | None = None
         self.failure = ""
         """Why the run that was asked for last did not begin."""
         self._accounts: set[str] = set()
         self._accounts_until = float("-inf")
+
+    @property
+    def beginning(self) -> str | None:
+        """The run that is being prepared."""
+        return self._asked.run if self._asked is not None else None
 
     @property
     def active(self) -> bool:
@@ -80,7 +84,8 @@ class Runs:
         self._accounts.discard(order)
 
     def start(self, settings: RunSettings, who: str) -> str:
-        """Ask for a run and return its name; it begins when it is prepared. Raises RunError."""
+        """Ask for a run and return its name; it begins when it is prepared, by this process or the next one.
+        Raises RunError."""
         settings = self._checked(settings)
         if self.active:
             rounds = self._server.rounds
@@ -91,28 +96,50 @@ class Runs:
             raise RunError(f"run {run} is in the store already; give another --name")
         try:
             chunk_bytes = min(settings.chunk_bytes, chunk_bytes_for(self._server.link.max_packet_bytes))
-        except TransferError as error:
+            settings = structs.replace(settings, chunk_bytes=chunk_bytes)
+            self._server.store.ask(run, settings, who)
+        except (TransferError, StoreError) as error:
             raise RunError(str(error)) from None
-        self.beginning, self.failure = run, ""
-        self._server.evaluations.prepare(Beginning(run, settings, who), chunk_bytes)
-        self._server.herald.change()
+        self._prepare(Beginning(run, settings, who))
         return run
+
+    def cancel(self, reason: str) -> None:
+        """The run that is being prepared is not wanted any more."""
+        assert self._asked is not None
+        self._give_up(self._asked, reason)
 
     def prepared(self, beginning: Beginning, answer: Answer, now: float) -> None:
         """The first model is there, or why not."""
-        self.beginning = None
+        if beginning is not self._asked:
+            return  # it was stopped meanwhile
+        self._asked = None
         try:
             if answer.foundation is None:
                 raise RunError(answer.error)
             self._begin(beginning, answer.foundation, now)
         except (ValueError, StoreError) as error:
-            self.failure = f"run {beginning.run} could not begin: {error}"
-            LOG.error("%s", self.failure)
-            self._server.tell("failed", {"run": beginning.run, "reason": str(error)})
+            self._give_up(beginning, str(error))
+        self._server.herald.change()
+
+    def _prepare(self, beginning: Beginning) -> None:
+        self._asked, self.failure = beginning, ""
+        self._server.evaluations.prepare(beginning, beginning.settings.chunk_bytes)
+        self._server.herald.change()
+
+    def _give_up(self, beginning: Beginning, reason: str) -> None:
+        self._asked = None
+        self.failure = f"run {beginning.run} could not begin: {reason}"
+        LOG.error("%s", self.failure)
+        try:
+            self._server.store.unask()
+        except StoreError as error:
+            LOG.error("it will be tried again at the next start: %s", error)
+        self._server.tell("failed", {"run": beginning.run, "reason": reason})
         self._server.herald.change()
 
     def resume(self) -> None:
-        """Take up the newest run that is not over, where the store left it; what else is open is ended."""
+        """Take up the newest run that is not over, where the store left it, or prepare the one that was
+        promised; what else is open is ended."""
         store = self._server.store
         for run in store.history.unfinished_runs():
             text = store.history.state(run)
@@ -122,6 +149,14 @@ class Runs:
                 store.end_run(run, f"run {self._server.rounds.state.run} took its place", False)
             else:
                 self._resume(run, text)
+        try:
+            asked = store.asked()
+            if asked is not None and self._server.rounds is None:
+                LOG.warning("run %s, which was asked for before, is prepared", asked[0])
+                self._prepare(Beginning(*asked))
+        except msgspec.DecodeError as error:
+            LOG.error("what was asked for is of another version of this program (%s)", error)
+            store.unask()
 
     def _resume(self, run: str, text: bytes) -> None:
         store = self._server.store
@@ -234,8 +269,10 @@ class Runs:
         prepared = ev.Prepared(
             beginning.run, settings, found.task_hash, found.manifest, found.fingerprint, found.pool_samples
         )
-        rounds = Rounds(begin(prepared, server.term, server.boot), server.fleet, server.host)
-        server.store.add_run(beginning.run, settings, found.task_hash, found.source)
+        state = begin(prepared, server.term, server.boot)
+        rounds = Rounds(state, server.fleet, server.host)
+        kept = msgspec.json.encode(state)
+        server.store.add_run(beginning.run, settings, found.task_hash, found.source, kept)
         self._sources[beginning.run] = Source(found.source, settings.options, settings.pool)
         server.rounds = rounds
         row: dict[str, Any] = {"run": beginning.run, "from_round": 1, "who": beginning.who, "what": "start"}

@@ -51,6 +51,9 @@ MIGRATIONS: Final = (
         PRIMARY KEY (run, "order")
     );
     """,
+    """
+    CREATE TABLE asked (run TEXT PRIMARY KEY, at REAL NOT NULL, who TEXT NOT NULL, settings TEXT NOT NULL);
+    """,
 )
 
 

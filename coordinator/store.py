@@ -93,7 +93,31 @@ class Store:
             connection.execute("INSERT INTO starts VALUES (?, ?, ?, ?)", (term, boot, host, self._stamp()))
         return term
 
-    def add_run(self, run: str, settings: RunSettings, task_hash: str, task_source: str = "") -> None:
+    def ask(self, run: str, settings: RunSettings, who: str) -> None:
+        """A run that was promised and is being prepared, until `add_run` or `unask`."""
+        values = (run, self._stamp(), who, msgspec.json.encode(settings).decode())
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM asked")
+            connection.execute("INSERT INTO asked VALUES (?, ?, ?, ?)", values)
+
+    def unask(self) -> None:
+        """What was promised cannot begin, or need not."""
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM asked")
+
+    def asked(self) -> tuple[str, RunSettings, str] | None:
+        """The run that was promised and has not begun, its settings and who asked."""
+        row = self._connection.execute("SELECT run, settings, who FROM asked").fetchone()
+        return None if row is None else (row[0], msgspec.json.decode(row[1], type=RunSettings), row[2])
+
+    def add_run(
+        self,
+        run: str,
+        settings: RunSettings,
+        task_hash: str,
+        task_source: str = "",
+        state: bytes | None = None,
+    ) -> None:
         """A new run; `task_source` is the task's file. Raises StoreError for a name that is taken."""
         values = (run, self._stamp(), task_hash, task_source, msgspec.json.encode(settings).decode())
         with self._transaction() as connection:
@@ -102,6 +126,9 @@ class Store:
             connection.execute(
                 "INSERT INTO runs (run, at, task_hash, task_source, settings) VALUES (?, ?, ?, ?, ?)", values
             )
+            if state is not None:
+                connection.execute("INSERT INTO states VALUES (?, ?, ?)", (run, values[1], state.decode()))
+            connection.execute("DELETE FROM asked")
 
     def end_run(self, run: str, reason: str, complete: bool) -> None:
         """The run is over: it will not be resumed."""

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from coordinator.config import Config, StoreOptions
+from coordinator.evaluate import Answer
 from coordinator.server import Server
 from coordinator.store import Store
 from coordinator.tools import Tools
@@ -28,12 +29,19 @@ from tests.coordinator.stand_ins import Crew, Examiner
 class Hall:
     """`turn` lets a little virtual time pass; `until` turns until something holds."""
 
-    def __init__(self, folder: Path, chunk_bytes: int = 1024, **server: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        chunk_bytes: int = 1024,
+        examiner: Callable[[Callable[[Answer], None]], Examiner] = Examiner,
+        **server: Any,
+    ) -> None:
         self.folder, self.chunk_bytes, self.now = folder, chunk_bytes, 100.0
         self.broker = MemoryBroker(clock=lambda: self.now)
         self.topics = Topics("main")
         self.followed: list[tuple[str, dict[str, Any]]] = []
         self.boards: list[Board] = []
+        self.examiner = examiner
         self.server = self.open(**server)
         self.operator = MemoryLink(self.broker, LinkConfig("memory", 1883, "edged-main-cli-1"))
         self.operator.subscribe(self.topics.of("reply", client="cli-1"))
@@ -42,7 +50,7 @@ class Hall:
 
     def open(self, **server: Any) -> Server:
         config = Config(store=StoreOptions(folder=str(self.folder / "store")))
-        tools = Tools(self._link, lambda: self.now, lambda: self.now, Crew, Examiner)
+        tools = Tools(self._link, lambda: self.now, lambda: self.now, Crew, self.examiner)
         opened = Server(config, Store(config.store_folder()), tools, follow=self._followed, **server)
         opened.start()
         return opened

@@ -58,3 +58,18 @@ class Examiner:
         return Foundation("digits", "digits.py", TASK_HASH, defaults, manifest, "f", POOL_SAMPLES)
 
     def close(self) -> None: ...
+
+
+class Asleep(Examiner):
+    """Answers nothing until it is woken."""
+
+    def __init__(self, put: Callable[[Answer], None]) -> None:
+        super().__init__(put)
+        self._questions: list[Question] = []
+
+    def ask(self, question: Question) -> None:
+        self._questions.append(question)
+
+    def wake(self) -> None:
+        for question in self._questions:
+            super().ask(question)
