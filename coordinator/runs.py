@@ -84,8 +84,7 @@ class Runs:
         self._accounts.discard(order)
 
     def start(self, settings: RunSettings, who: str) -> str:
-        """Ask for a run and return its name; it begins when it is prepared, by this process or the next one.
-        Raises RunError."""
+        """Promise a run and return its name; it begins when it is prepared. Raises RunError."""
         settings = self._checked(settings)
         if self.active:
             rounds = self._server.rounds
