@@ -13,7 +13,7 @@ from msgspec import structs
 from coordinator.store import Row
 from coordinator.web.series import MOST_ROUNDS
 from edged.controls import RunSettings
-from edged.messages import Birth, EnergyChannel, encode
+from edged.messages import Birth, EnergyChannel, Power, encode
 from tests.coordinator.telemetry.takers import board_row, round_row
 from tests.coordinator.web.paged import Paged
 from tests.servers.browser import Browser
@@ -85,6 +85,13 @@ def test_a_running_fleet_is_followed_and_its_weight_tuned_by_keyboard(paged: Pag
         assert first.startswith("run r1: ")
         browser.until(f"document.querySelector('#headline').textContent !== {first!r}")
         assert browser.text("#board-table tbody tr th") == "b0"
+        assert browser.value("document.querySelectorAll('#board-table .basis.emulated').length") == 3
+        rounds = "fetch('api/rounds').then((answer) => answer.json()).then((found) => found.rounds)"
+        told = "`Why these shares: ${row.reason}` === document.getElementById('reason').textContent"
+        browser.until(f"{rounds}.then((rows) => rows.some((row) => row.reason && {told}))")
+        for name in ("watts", "shares", "makespan", "joules", "per-sample", "headroom", "costs", "loss"):
+            browser.until(f"document.querySelector('#chart-{name}[data-drawn] svg')")
+        browser.value("document.getElementById('advise').click()")
         browser.value("document.getElementById('w-e').focus()")
         for _ in range(8):
             browser.key("ArrowRight", 39)
@@ -93,6 +100,9 @@ def test_a_running_fleet_is_followed_and_its_weight_tuned_by_keyboard(paged: Pag
         browser.until("/makespan|shares would stay/.test(document.querySelector('#would-text').textContent)")
         assert browser.text("#would-seconds") not in ("", "?")
         browser.until("!document.getElementById('apply').disabled")
+        browser.until("document.querySelector('#chart-pareto[data-drawn] svg')")
+        named = "document.querySelector('#chart-pareto').data.map((line) => line.name)"
+        assert browser.value(f"{named}.includes('present') && {named}.includes('other settings')")
         shot(browser, "page-light")
         browser.value("document.getElementById('apply').focus()")
         browser.value("document.activeElement.click()")
@@ -136,6 +146,7 @@ def test_asynchronous_updates_and_their_staleness_are_shown_by_board(paged: Page
         lines = "document.querySelector('#chart-makespan').data"
         browser.until(f"{lines}.every((line) => line.y.filter(Number.isFinite).length >= 2)")
         waits = "[...document.querySelectorAll('#board-table td[data-name=wait]')]"
+        browser.until("document.querySelector('#chart-parts[data-drawn] svg')")
         browser.until(f"{waits}.every((one) => Number.parseFloat(one.textContent) % 2.5 === 0)")
         assert browser.value(f"{waits}.some((one) => one.textContent !== '0.00 s')")
         shot(browser, "page-asynchronous")
@@ -152,10 +163,12 @@ def test_hostile_names_and_texts_stay_words(paged: Paged, browser: Browser) -> N
     paged.run(rounds=3)
     paged.finished()
     birth = Birth("evil", "boot-evil", 1, "up", host=HOSTILE, model=HOSTILE, tasks={HOSTILE: "h"})
-    birth = structs.replace(birth, channels=(EnergyChannel(HOSTILE, HOSTILE, HOSTILE, headline=True),))
+    birth = structs.replace(birth, channels=(EnergyChannel(HOSTILE, HOSTILE, "measured", headline=True),))
     topics, link = paged.hall.server.topics, paged.hall.operator
     link.publish(topics.of("birth", board="evil"), encode(birth), retain=True)
     link.publish(topics.of("state", board="evil"), b'{"board": "' + HOSTILE.encode() + b'"}')
+    told = Power("evil", "boot-evil", HOSTILE, HOSTILE, {HOSTILE: 3.0}, {HOSTILE: 1.0})
+    link.publish(topics.of("power", board="evil"), encode(told))
     paged.hall.turn()
     paged.hall.server.runs.failure = HOSTILE
     paged.hall.turn()
@@ -182,7 +195,13 @@ def test_hostile_names_and_texts_stay_words(paged: Paged, browser: Browser) -> N
             "[...document.querySelectorAll('main svg tspan')].filter((one) => one.style.fontWeight).length"
         )
         assert browser.value(styled) == 0, "the charts' library reads tags, too"
-        assert HOSTILE[:40] in browser.text("#alert-list")
+        browser.until("document.querySelectorAll('#alert-list li').length === 2")
+        alert, failure = browser.value(
+            "[...document.querySelectorAll('#alert-list li')].map((li) => li.textContent)"
+        )
+        assert alert.startswith(f"evil: announced measured joules: its joules are {HOSTILE}")
+        assert alert.endswith("(edged doctor on the board)")
+        assert failure == HOSTILE
         shot(browser, "page-hostile")
 
     in_page(paged, scenario)

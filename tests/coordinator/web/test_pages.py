@@ -10,7 +10,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from typer.testing import CliRunner
 
+from coordinator.cli import app as commands
+from coordinator.commands import exits
 from coordinator.telemetry.settings import TelemetryOptions
 from coordinator.telemetry.sink import Sink
 from coordinator.web import app, hub
@@ -319,6 +322,15 @@ def test_with_a_token_only_who_knows_it_sees_anything(tmp_path: Path) -> None:
 def test_an_address_that_others_reach_wants_a_token(listen: str, says: str) -> None:
     with pytest.raises(WebError, match=says):
         WebOptions(listen=listen).token({})
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:80", "nonsense"])
+def test_serve_refuses_such_an_address_before_it_begins(listen: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(commands, ["serve", "--web", listen, "--store", str(tmp_path / "store")])
+    assert done.exit_code == exits.CONFIG
+    assert listen in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "store").exists()
 
 
 def test_a_token_that_is_short_is_refused() -> None:
