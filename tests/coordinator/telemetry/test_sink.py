@@ -111,6 +111,15 @@ def test_watts_are_thinned_by_board_where_asked(tmp_path: Path, clock: Clock) ->
     sink.spool.close()
 
 
+def test_a_second_of_a_thousand_boards_loses_nothing(sink: Sink) -> None:
+    names = [f"b{number:04d}" for number in range(1000)]
+    for name in names:
+        sink.see("power", power(name))
+    found = [line.partition("board=")[2].partition(",")[0] for line in lines(sink)]
+    assert sorted(found) == sorted(names * len(CHANNELS))
+    assert sink.spool.dropped == {"rounds": 0, "power": 0}
+
+
 def test_a_row_that_no_point_can_be_made_of_costs_nothing_else(sink: Sink) -> None:
     sink.see("round", {"round": 1})
     assert sink.faults == 1
