@@ -76,6 +76,8 @@ def test_a_new_server_is_set_up_checked_and_takes_all_that_a_run_gives(
     list(setup(server))
     list(setup(server))
     assert "InfluxQL" in list(check(server, "lab"))[-1]
+    if generation == "v3":
+        assert stand_in.buckets["edged"]["retention_period"] == "90d"
     assert server.write(lines()).kind == "stored"
     assert {key[0] for key in stand_in.points} == {"event", "power", "board_round", "round"}
 

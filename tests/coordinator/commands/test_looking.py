@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from coordinator.commands import exits
 from coordinator.comparison import Recorded
 from edged.controls import Pause
-from edged.messages import encode
+from edged.messages import Birth, encode
 from tests.coordinator.commands.desk import Desk
 from tests.coordinator.hall import Hall
 
@@ -155,6 +155,18 @@ def test_top_shows_how_w_e_went(desk: Desk) -> None:
     desk.run("weights", "--w-e", "0.5")
     desk.hall.until(lambda: len(desk.hall.rows("round")) == 5)
     assert "w_e 0 (1-3), 0.5 (4-5)" in desk.run("top", "--once").output
+
+
+def test_status_and_top_tell_what_needs_a_look(desk: Desk) -> None:
+    run_of_three(desk)
+    lost = desk.hall.boards[1]
+    lost.mute = True
+    desk.hall.server.boards.born(Birth(lost.name, lost.boot, 1, "lost"))
+    desk.hall.until(lambda: bool(desk.hall.server.lookout.alerts))
+    for command in (("status",), ("top", "--once")):
+        assert any(
+            "alert" in line and "b: link lost" in line for line in desk.run(*command).output.splitlines()
+        )
 
 
 def test_doctor_is_content_with_a_fleet_that_works(desk: Desk) -> None:

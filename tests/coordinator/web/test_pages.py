@@ -95,8 +95,11 @@ def test_a_run_is_told_as_it_was_recorded(paged: Paged) -> None:
     assert {row["board"] for row in state["boards"]} == {"b0", "b1", "b2"}
 
 
-def test_what_is_loaded_from_the_store_is_what_was_told_live(paged: Paged) -> None:
-    paged.run(rounds=4)
+@pytest.mark.parametrize(("regime", "policy"), [("pma", "adaptive"), ("asp", "equal")])
+def test_what_is_loaded_from_the_store_is_what_was_told_live(paged: Paged, regime: str, policy: str) -> None:
+    paged.run(rounds=4, regime=regime, policy=policy)
+    for board in paged.hall.boards:
+        board.waited_seconds = 0.5
     paged.finished()
 
     def told() -> list[Any]:
