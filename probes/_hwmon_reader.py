@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -128,8 +129,7 @@ class Quantities:
 
     def read(self) -> list[Sample]:
         samples = {
-            one.id: sample(self._context, one.id, lambda one=one: one.read(self._context))  # type: ignore[misc]
-            for one in self._found
+            one.id: sample(self._context, one.id, partial(one.read, self._context)) for one in self._found
         }
         for one in self._found:
             if one.kind == "counter" and one.twin in samples:

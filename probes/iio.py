@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,10 +73,7 @@ class Rails:
         self.channel_ids: tuple[str, ...] = tuple(rail.id for rail in rails)
 
     def read(self) -> list[Sample]:
-        return [
-            sample(self._context, rail.id, lambda rail=rail: _watts(self._context, rail))  # type: ignore[misc]
-            for rail in self._rails
-        ]
+        return [sample(self._context, rail.id, partial(_watts, self._context, rail)) for rail in self._rails]
 
     def close(self) -> None: ...
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,7 +79,7 @@ class Rails:
     def read(self) -> list[Sample]:
         values = {rail.id: _watts(self._context, rail) for rail in self._rails}
         values[SUM] = _sum(list(values.values()))
-        return [sample(self._context, name, lambda name=name: values[name]) for name in self.channel_ids]  # type: ignore[misc]
+        return [sample(self._context, name, partial(values.__getitem__, name)) for name in self.channel_ids]
 
     def close(self) -> None: ...
 

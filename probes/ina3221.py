@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -136,7 +137,7 @@ class Rails:
 
     def read(self) -> list[Sample]:
         samples = {
-            name: sample(self._context, name, lambda rail=rail: rail.read(self._context))  # type: ignore[misc]
+            name: sample(self._context, name, partial(rail.read, self._context))
             for name, rail in self._rails.items()
         }
         for channel in self._sums:

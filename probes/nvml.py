@@ -6,6 +6,7 @@ A GPU is found once it has given a reading: on Jetson the library starts, counts
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from probes import Channel, Context, Cost, Finding, Reader, Sample
@@ -110,7 +111,7 @@ class Gpu:
         self.channel_ids: tuple[str, ...] = tuple(wanted)
 
     def read(self) -> list[Sample]:
-        return [sample(self._context, name, lambda name=name: self._one(name)) for name in self.channel_ids]  # type: ignore[misc]
+        return [sample(self._context, name, partial(self._one, name)) for name in self.channel_ids]
 
     def close(self) -> None: ...
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -126,7 +127,7 @@ class Counters:
 
     def read(self) -> list[Sample]:
         return [
-            sample(self._context, name, lambda path=path: number(self._context, path, UNIT))  # type: ignore[misc]
+            sample(self._context, name, partial(number, self._context, path, UNIT))
             for name, path in self._paths.items()
         ]
 

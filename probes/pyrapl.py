@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from probes import Channel, Context, Cost, Finding, Reader, Sample
@@ -66,7 +67,7 @@ class Sockets:
             value = values[index] if index < len(values) else None
             return Trouble("invalid", "pyRAPL has no value for it") if value is None else value
 
-        return [sample(self._context, name, lambda name=name: one(name)) for name in self.channel_ids]  # type: ignore[misc]
+        return [sample(self._context, name, partial(one, name)) for name in self.channel_ids]
 
     def close(self) -> None: ...
 

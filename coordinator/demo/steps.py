@@ -76,7 +76,7 @@ def _step_of(name: str, folder: str, pool: str, size: int) -> Callable[[int], No
         chosen = (np.arange(size) + number * size) % data.samples
         optimizer.zero_grad()
         loss, _ = task.loss_sum(model, task.batch(data, chosen))
-        loss.backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(loss)
         optimizer.step()
 
     return step

@@ -44,7 +44,7 @@ def train(lesson: Lesson, bench: Bench, /) -> Outcome:
         value = float(loss.detach())
         if not math.isfinite(value):
             raise TrainingError(f"the loss is {value} at step {number} of {len(sizes)}")
-        (loss / max(size, 1)).backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(loss / max(size, 1))
         optimizer.step()
         done += size
         loss_sum += value
