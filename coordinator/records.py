@@ -81,7 +81,12 @@ def round_row(state: RunState, now: float) -> Row:
             by_basis[a.report.energy.basis] = (
                 by_basis.get(a.report.energy.basis, 0.0) + a.report.energy.joules
             )
-    without = [a.board for a in trained if a.report and a.report.energy.joules is None]
+    # Of a rank that was lost after its last step nothing tells what computing took.
+    without = [
+        a.board
+        for a in assignments
+        if a.samples and (a.status == "accepted" if a.report is None else a.report.energy.joules is None)
+    ]
     ordered = sum(a.samples for a in assignments)
     accepted = sum(a.samples for a in assignments if a.status == "accepted")
     in_flight = sum(a.samples for a in assignments if a.open)

@@ -202,6 +202,8 @@ def test_a_rank_lost_after_the_last_step_costs_nothing_but_its_reading() -> None
     assert play.state.accepted == 1000
     assert play.group().attempt == 1
     assert "all steps were done; then its process was restarted" in play.a("c").reason
+    play.feed(ev.Folded(1, MODEL))
+    assert play.rows("round")[0]["joules_unknown_of"] == ["c"]
 
 
 def test_the_rank_that_uploads_may_die_as_long_as_another_has_the_update() -> None:
