@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from coordinator import arrears
 from coordinator import events as ev
 from coordinator.boards import Boards
 from coordinator.collection import Collection
@@ -113,6 +114,7 @@ class Server:
     def start(self) -> None:
         """Take up an unfinished run and connect, in the background."""
         self.runs.resume()
+        arrears.settle(self)
         self.herald.begin(self.fleet_state())
         for name in SUBSCRIPTIONS:
             self.link.subscribe(self.topics.filter(name), 0 if name == "power" else 1)

@@ -73,3 +73,11 @@ class Asleep(Examiner):
     def wake(self) -> None:
         for question in self._questions:
             super().ask(question)
+
+
+class Unmeasuring(Examiner):
+    """Prepares runs, and answers nothing else."""
+
+    def ask(self, question: Question) -> None:
+        if isinstance(question, Prepare):
+            super().ask(question)
