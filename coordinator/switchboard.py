@@ -127,4 +127,5 @@ class Switchboard:
         elif isinstance(about, Row):
             server.execution.keep(about)
             server.execution.flush(server.now)
+            server.runs.prune()
             server.tell("evaluation", about.values)

@@ -65,19 +65,26 @@ class Asleep(Examiner):
 
     def __init__(self, put: Callable[[Answer], None]) -> None:
         super().__init__(put)
+        self._awake = False
         self._questions: list[Question] = []
 
     def ask(self, question: Question) -> None:
-        self._questions.append(question)
+        if self._awake:
+            super().ask(question)
+        else:
+            self._questions.append(question)
 
     def wake(self) -> None:
+        self._awake = True
         for question in self._questions:
-            super().ask(question)
+            self.ask(question)
 
 
-class Unmeasuring(Examiner):
-    """Prepares runs, and answers nothing else."""
+class Unmeasuring(Asleep):
+    """Prepares runs, and answers nothing else until it is woken."""
 
     def ask(self, question: Question) -> None:
         if isinstance(question, Prepare):
+            Examiner.ask(self, question)
+        else:
             super().ask(question)

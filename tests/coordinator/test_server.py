@@ -12,6 +12,7 @@ from edged import controls
 from edged.messages import Energy, FleetState, Report, Steady, decode, encode
 from edged.weights import arrays
 from tests.coordinator.hall import Hall
+from tests.coordinator.stand_ins import Unmeasuring
 
 
 @pytest.fixture
@@ -196,6 +197,18 @@ def test_only_the_newest_models_and_the_last_stay(hall: Hall) -> None:
     hall.until(hall.over)
     assert hall.server.store.checkpoints.versions("r1") == ["r1.4", "r1.5", "r1.6"]
     assert list((hall.folder / "store" / "runs" / "r1" / "updates").iterdir()) == []
+
+
+def test_models_that_were_measured_late_go_too(tmp_path: Path) -> None:
+    hall = Hall(tmp_path, examiner=Unmeasuring)
+    hall.add("a", "b")
+    hall.start(rounds=6)
+    hall.until(lambda: any(what == "finished" for what, _ in hall.followed))
+    assert len(hall.server.store.checkpoints.versions("r1")) == 7
+    assert isinstance(hall.server._examiner, Unmeasuring)
+    hall.server._examiner.wake()
+    hall.until(hall.over)
+    assert hall.server.store.checkpoints.versions("r1") == ["r1.4", "r1.5", "r1.6"]
 
 
 def test_a_state_that_this_program_cannot_read_ends_its_run_and_not_the_service(hall: Hall) -> None:
