@@ -147,7 +147,6 @@ def test_boards_in_networks_apart_and_a_pair_that_cannot_reach_each_other(lab: L
     route = bridge.space("rpi4"), "route", "{}", "unreachable", bridge.address("n100")
     ip("-n", *(word.format("add") for word in route))
     try:
-        # Together these have no group yet that they would hold on to: they have to reach each other.
         run = begin(lab, list(SILOS), rounds=2)
         row = lab.finish(run)
     finally:
