@@ -106,7 +106,7 @@ def _late(facts: Facts) -> Iterable[Alert]:
         if waited.expired or waited.until_seconds == 0:
             over = "ran out" if waited.expired else "is past its deadline"
             text = f"{waited.board}: its order {over}: {waited.what}, {waited.since_seconds:.0f} s"
-            yield Alert("round-late", waited.board, text, "its samples are dealt again in the next round")
+            yield Alert("round-late", waited.board, text, "its samples are dealt again")
 
 
 def _unmetered(facts: Facts) -> Iterable[Alert]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from coordinator import allocation, brevity, views
+from coordinator import allocation, brevity, views, wishes
 from coordinator import events as ev
 from coordinator.controller import Weights
 from coordinator.controller.policies import find
@@ -17,6 +17,7 @@ from coordinator.rounds import Rounds
 from coordinator.runs import RunError
 from edged import controls as ask
 from edged.controls import Reply, Request
+from edged.orders import round_name
 
 if TYPE_CHECKING:
     from coordinator.server import Server
@@ -88,7 +89,7 @@ def _present(server: "Server") -> Rounds:
 
 def _weights(server: "Server", do: ask.SetWeights, who: str) -> Reply:
     rounds = _present(server)
-    control, next_round = rounds.state.control, rounds.state.round + 1
+    control, (first, since) = rounds.state.control, _since(rounds, "weights")
     if do.w_e is None and do.w_t is None:
         text = f"w_t {control.w_t:g}, w_e {control.w_e:g}, policy {control.policy}"
         return _yes(text, w_t=control.w_t, w_e=control.w_e, policy=control.policy, shares=rounds.state.shares)
@@ -99,13 +100,13 @@ def _weights(server: "Server", do: ask.SetWeights, who: str) -> Reply:
         raise RefusalError(str(error)) from None
     before = rounds.state.shares
     server.feed(ev.Weigh(weights.w_t, weights.w_e, who))
-    text = f"w_t {weights.w_t:g}, w_e {weights.w_e:g} from round {next_round} on"
+    text = f"w_t {weights.w_t:g}, w_e {weights.w_e:g} {since}"
     if "w_e" not in {field.name for field in structs.fields(find(control.policy).Options)}:
         text += f"; policy {control.policy} does not use them"
     shares = would.shares if would else {}
     return _yes(
         text,
-        next_round,
+        first,
         w_t=weights.w_t,
         w_e=weights.w_e,
         present=before,
@@ -125,7 +126,7 @@ def _preview(server: "Server", do: ask.PreviewWeights) -> Reply:
     used = "w_e" in {field.name for field in structs.fields(find(control.policy).Options)}
     return _yes(
         would.reason if would else "no board has a share yet",
-        rounds.state.round + 1,
+        wishes.from_round(rounds.state, "weights"),
         w_t=weights.w_t,
         w_e=weights.w_e,
         used=used,
@@ -140,7 +141,7 @@ def _preview(server: "Server", do: ask.PreviewWeights) -> Reply:
 
 def _policy(server: "Server", do: ask.SetPolicy, who: str) -> Reply:
     rounds = _present(server)
-    next_round = rounds.state.round + 1
+    first, since = _since(rounds, "policy")
     if (do.name.endswith(".py") or "/" in do.name) and not server.trusted:
         raise RefusalError(f"{do.name}: over the broker a policy is given by name")
     try:
@@ -149,8 +150,8 @@ def _policy(server: "Server", do: ask.SetPolicy, who: str) -> Reply:
         raise RefusalError(str(error)) from None
     server.feed(ev.Choose(do.name, do.options, who))
     return _yes(
-        f"policy {do.name} from round {next_round} on",
-        next_round,
+        f"policy {do.name} {since}",
+        first,
         policy=do.name,
         present=rounds.state.shares,
         shares=would.shares if would else {},
@@ -177,9 +178,10 @@ def _admission(server: "Server", do: ask.Drain | ask.Readmit | ask.Forget, who: 
     out = do.board in rounds.state.drained or (what == "readmit" and rounds.state.silent(do.board))
     if out == (what == "drain"):
         raise RefusalError(f"{do.board} is {'drained already' if what == 'drain' else 'not drained'}")
+    first, since = _since(rounds, what)
     server.feed(ev.Admission(do.board, what, who))
     text = "gets no samples" if what == "drain" else "takes part again"
-    return _yes(f"{do.board} {text} from round {rounds.state.round + 1} on", rounds.state.round + 1)
+    return _yes(f"{do.board} {text} {since}", first)
 
 
 def _hold(server: "Server", do: ask.Stop | ask.Pause | ask.Resume, who: str) -> Reply:
@@ -195,9 +197,16 @@ def _hold(server: "Server", do: ask.Stop | ask.Pause | ask.Resume, who: str) -> 
     paused = isinstance(do, ask.Pause)
     if paused == state.paused:
         raise RefusalError(f"run {state.run} is {'paused already' if paused else 'not paused'}")
+    first, _ = _since(rounds, "pause" if paused else "resume")
+    ends = "no board gets another order" if state.pushes else "no round begins after the running one"
     server.feed(ev.Hold(paused, who))
-    text = "no round begins after the running one" if paused else "goes on"
-    return _yes(f"run {state.run}: {text}", state.round + 1)
+    return _yes(f"run {state.run}: {ends if paused else 'goes on'}", first)
+
+
+def _since(rounds: Rounds, what: str) -> tuple[int, str]:
+    """The round from which such a wish holds if it is made now, as a number and in words."""
+    first = wishes.from_round(rounds.state, what)
+    return first, f"from {round_name(rounds.state.settings.regime)} {first} on"
 
 
 def _rounds(server: "Server", do: ask.GetRounds) -> Reply:

@@ -12,7 +12,7 @@ from edged.controls import Reply
 ROOM_BYTES: Final = 4096
 """For what stands around the data: topic, ids, text."""
 LEAST_BYTES: Final = 8192
-SPARED_FIRST: Final = ("decisions", "closed", "controls", "board_rounds")
+SPARED_FIRST: Final = ("decisions", "closed", "controls", "restarts", "board_rounds")
 """What a reply about rounds goes without where even one round is too much."""
 
 Data = dict[str, Any]

@@ -14,6 +14,9 @@ from edged.messages import Accepted, Birth, Refused, Report, StandBy, State
 if TYPE_CHECKING:
     from coordinator.rounds import Rounds
 
+NO_ORDER = {"done": "the run is over", "paused": "the run is paused"}
+"""Why a board gets no order now, by the run's phase."""
+
 
 def born(run: "Rounds", birth: Birth, now: float) -> None:
     """A birth, will or farewell (ARCHITECTURE 7.2)."""
@@ -35,11 +38,10 @@ def born(run: "Rounds", birth: Birth, now: float) -> None:
             a.repeat_at(now)
             run.repeat(a, now)
     elif birth.link == "up" and run.state.phase != "gathering":
-        over = "the run is over" if run.state.phase == "done" else "a round is running, the next may be yours"
         text = run.lack(birth.board, now)
         if run.state.pushes is not None and run.state.phase == "running" and not text:
             return run.emit(ev.Announce())  # its order comes at once
-        text = text or over
+        text = text or NO_ORDER.get(run.state.phase, "a round is running, the next may be yours")
         run.emit(ev.Send(birth.board, StandBy(run.state.boot, run.state.term, text)))
     return run.emit(ev.Announce())
 

@@ -91,6 +91,11 @@ class History:
         row = self._connection.execute("SELECT task_source FROM runs WHERE run = ?", (run,)).fetchone()
         return row[0] if row else None
 
+    def settings(self, run: str) -> dict[str, Any]:
+        """What a known run was started with."""
+        row = self._connection.execute("SELECT settings FROM runs WHERE run = ?", (run,)).fetchone()
+        return dict(msgspec.json.decode(row[0]))
+
     def state(self, run: str) -> bytes | None:
         """The run's state as it was saved last (JSON)."""
         row = self._connection.execute("SELECT state FROM states WHERE run = ?", (run,)).fetchone()
@@ -112,6 +117,18 @@ class History:
             (run, first),
         )
         return [{**msgspec.json.decode(row), "at": at} for at, row in found]
+
+    def restarts(self, run: str, most: int) -> list[dict[str, Any]]:
+        """The newest `most` coordinators that took the run up while it went on, oldest first."""
+        found = self._connection.execute(
+            "SELECT starts.at, term, host FROM starts JOIN runs ON starts.at > runs.at "
+            "AND (runs.ended IS NULL OR starts.at < runs.ended) WHERE run = ? ORDER BY term DESC LIMIT ?",
+            (run, most),
+        ).fetchall()
+        return [
+            {"run": run, "what": "restart", "term": term, "host": host, "at": at}
+            for at, term, host in reversed(found)
+        ]
 
     def counters(self) -> dict[str, dict[str, tuple[int, str]]]:
         """How often and, in words, the last one: by board, then by counter."""

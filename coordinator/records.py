@@ -215,7 +215,7 @@ def fleet_state(state: RunState, boot: str, host: str, now: float) -> FleetState
         w_t=state.control.w_t,
         w_e=state.control.w_e,
         shares={a.board: a.samples for a in state.assignments.values()},
-        reason=state.reason or state.share_reason,
+        reason=state.reason or ("" if state.phase == "paused" else state.share_reason),
         waiting=waiting,
         last=state.last,
     )

@@ -48,6 +48,7 @@ class Rounds:
     def handle(self, event: ev.Event, now: float) -> list[ev.Effect]:
         """What is to be done about the event, in this order."""
         self._effects, self.afterwards, self.saying = [], [], []
+        paused = self.state.paused
         match event:
             case ev.Born():
                 hearing.born(self, event.birth, now)
@@ -74,6 +75,7 @@ class Rounds:
             opening.gather(self, now)
         if self.state.pushes is not None:
             asynchronous.tend(self, now)
+        wishes.own_pause(self, event, paused)
         self._stand_still(now)
         self.state.clock = now
         return self._effects + self.afterwards

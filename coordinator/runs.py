@@ -27,6 +27,7 @@ from coordinator.telemetry.lines import is_set
 from edged import tasks
 from edged.controls import RunSettings, SiloSettings
 from edged.messages import Manifest
+from edged.orders import round_name
 from edged.topics import version_id
 from edged.transfers import TransferError, chunk_bytes_for
 
@@ -171,7 +172,7 @@ class Runs:
             return
         s = state.settings
         self._sources[run] = Source(store.history.task_source(run) or s.task, s.options, s.pool)
-        LOG.warning("run %s goes on in round %d", run, state.round)
+        LOG.warning("run %s goes on in %s %d", run, round_name(s.regime), state.round)
         self._server.rounds = Rounds(state, self._server.fleet, self._server.host)
         self._server.feed(ev.Restored(self._server.term, self._server.boot))
         # Deadlines stand still until the broker is there.

@@ -20,6 +20,7 @@ from coordinator.watching import watched
 from edged.controls import GetStatus, RunSettings
 from edged.messages import FleetState
 from edged.notify import Notify
+from edged.orders import round_name
 
 LOG = logging.getLogger(__name__)
 RETAINED_SECONDS: Final = 1.0
@@ -151,7 +152,8 @@ def describe(server: Server) -> str:
     if state.run is None:
         return f"{up} boards, no run. {state.reason}".strip()
     waiting = ", ".join(waiting.board for waiting in state.waiting[:4])
-    return f"run {state.run}: round {state.round} of {state.rounds}, {state.phase}; {up} boards" + (
+    turn = f"{round_name(state.regime)} {state.round} of {state.rounds}"
+    return f"run {state.run}: {turn}, {state.phase}; {up} boards" + (
         f"; waits for {waiting}" if waiting else ""
     )
 

@@ -93,17 +93,20 @@ def rounds(history: History, run: str, last: int) -> dict[str, Any]:
 
     Only the newest decision has the memories that it was made of: they are long, and the others' are in it.
     """
-    rows = history.rows("round", run, last)
+    found = history.rows("round", run, last + 1)
+    rows, before = found[-last:], found[0]["at"] if len(found) > last else 0.0
     first = rows[0]["round"] if rows else 0
     decisions = [row for row in history.rows("decision", run) if row["round"] >= first]
     return {
         "run": run,
+        "regime": history.settings(run)["regime"],
         "rounds": rows,
         "board_rounds": history.board_rounds(run, first),
         "closed": _closed([row for row in history.rows("closed", run) if row["round"] >= first], rows),
         "evaluations": [row for row in history.rows("evaluation", run) if row["round"] >= first],
         "decisions": [*(_slim(row) for row in decisions[:-1]), *decisions[-1:]],
-        "controls": history.rows("control", run, MOST_CONTROLS),
+        "controls": [row for row in history.rows("control", run, MOST_CONTROLS) if row["at"] > before],
+        "restarts": [row for row in history.restarts(run, MOST_CONTROLS) if row["at"] > before],
     }
 
 
@@ -119,6 +122,7 @@ def newest(history: History, run: str, last: int) -> dict[str, Any]:
         "evaluations": [row for row in history.rows("evaluation", run) if row["round"] >= first],
         "decisions": [],
         "controls": [],
+        "restarts": [],
     }
 
 

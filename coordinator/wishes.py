@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from coordinator import allocation, asynchronous, closing
 from coordinator import events as ev
+from coordinator.run import RunState
 
 if TYPE_CHECKING:
     from coordinator.rounds import Rounds
@@ -21,7 +22,7 @@ def obey(run: "Rounds", wish: Wish, now: float) -> None:
         return
     match wish:
         case ev.Weigh():
-            _record(run, wish.who, "weights", {"w_t": wish.w_t, "w_e": wish.w_e})
+            record(run, wish.who, "weights", {"w_t": wish.w_t, "w_e": wish.w_e})
             for control in (s.rule, *(silo.control for silo in s.silos.values())):
                 control.w_t, control.w_e = wish.w_t, wish.w_e
         case ev.Choose():
@@ -30,17 +31,17 @@ def obey(run: "Rounds", wish: Wish, now: float) -> None:
             except ValueError as error:
                 run.note("-", "refused_controls", str(error))
                 return
-            _record(run, wish.who, "policy", {"policy": wish.policy, "options": wish.options})
+            record(run, wish.who, "policy", {"policy": wish.policy, "options": wish.options})
             for silo in s.silos.values():
                 silo.control = allocation.chosen(silo.control, wish.policy, wish.options)
         case ev.Hold():
-            _record(run, wish.who, "pause" if wish.paused else "resume", {})
+            record(run, wish.who, "pause" if wish.paused else "resume", {})
             _hold(run, wish.paused, now)
         case ev.Halt():
-            _record(run, wish.who, "stop", {"reason": wish.reason})
+            record(run, wish.who, "stop", {"reason": wish.reason})
             closing.finish(run, wish.reason, False)
         case ev.Admission():
-            _record(run, wish.who, wish.what, {"board": wish.board})
+            record(run, wish.who, wish.what, {"board": wish.board})
             _admit(run, wish.board, wish.what, now)
     run.emit(ev.Save(), ev.Announce())
 
@@ -49,7 +50,7 @@ def _hold(run: "Rounds", paused: bool, now: float) -> None:
     s = run.state
     s.paused = paused
     if paused and s.phase == "gathering":
-        s.phase = "paused"
+        s.phase, s.reason = "paused", ""  # what it waited for says nothing of the pause
     elif not paused:
         s.empty_rounds, s.not_before = 0, now
         for silo in s.silos.values():
@@ -82,10 +83,22 @@ def _admit(run: "Rounds", board: str, what: str, now: float) -> None:
             silo.control.shares.pop(board, None)
 
 
-def _record(run: "Rounds", who: str, what: str, values: dict[str, Any]) -> None:
-    from_round = run.state.round + 1
+def from_round(state: RunState, what: str) -> int:
+    """The round from which such a wish holds if it is made now: the next one. Asynchronous orders begin one
+    by one, so that boards leave, come back, pause and go on in the present period."""
+    present = state.pushes is not None and what not in ("weights", "policy")
+    return max(1, state.round) if present else state.round + 1
+
+
+def own_pause(run: "Rounds", event: ev.Event, before: bool) -> None:
+    """Keep, too, that the run has paused by itself; `before`: it was paused before the event."""
+    if run.state.paused and not (event.paused if isinstance(event, ev.Hold) else before):
+        record(run, "", "pause", {"reason": run.state.reason})
+
+
+def record(run: "Rounds", who: str, what: str, values: dict[str, Any]) -> None:
+    """Keep who did what to the run."""
+    since = from_round(run.state, what)
     run.emit(
-        ev.Record(
-            "control", {"run": run.state.run, "from_round": from_round, "who": who, "what": what, **values}
-        )
+        ev.Record("control", {"run": run.state.run, "from_round": since, "who": who, "what": what, **values})
     )

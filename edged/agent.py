@@ -15,7 +15,7 @@ from typing import Any, cast, get_args
 
 from msgspec import Struct
 
-from edged import events, link, messages, work
+from edged import events, link, messages, orders, work
 from edged.board import Board, Cue
 from edged.child import Died, Said
 from edged.coach import Plan, Shelves
@@ -267,10 +267,9 @@ class Agent:
             where = f"{now.host}:{now.port}"
             return f"waiting for broker {where} ({now.stage})" + (f": {now.reason}" if now.reason else "")
         order = self.board.order
-        share = f", {order.samples} samples" if isinstance(order, messages.Train) else ""
-        round_now = f", round {order.round} of {order.run}{share}" if order else ""
+        order_now = f", {orders.described(order)}" if order else ""
         reason = f": {self.board.reason}" if self.board.reason else ""
-        return f"{self.board.phase.value}{round_now}{reason}; {self._watts}"
+        return f"{self.board.phase.value}{order_now}{reason}; {self._watts}"
 
 
 _EVENTS = get_args(events.Event)

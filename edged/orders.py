@@ -5,7 +5,7 @@ Pure. Whether the order comes at the right time is the state machine's business.
 
 from edged import dealing
 from edged.events import Inventory
-from edged.messages import Train
+from edged.messages import Attend, Train
 
 GRAINS = ("gradient", "model")
 """Of an order of regime asp: what its update is."""
@@ -13,6 +13,18 @@ SYNCHRONOUS = ("ddp", "hfl-ddp")
 """Regimes whose orders name ranks."""
 OPTIMIZERS = ("sgd", "adam", "adamw")
 OPTIMIZER_STATES = ("reset", "keep", "average")
+
+
+def round_name(regime: str) -> str:
+    """What a round is called where people read of it: asynchronous updates have periods instead."""
+    return "period" if regime == "asp" else "round"
+
+
+def described(order: Train | Attend) -> str:
+    """An order on one line: `round 3 of mnist, 80 samples`."""
+    if isinstance(order, Attend):
+        return order.run
+    return f"{round_name(order.regime)} {order.round} of {order.run}, {order.samples} samples"
 
 
 def board_of(order: str) -> str:

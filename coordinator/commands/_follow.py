@@ -10,6 +10,7 @@ from coordinator.commands import _show, _updates
 from coordinator.commands.rounds import joules_by_basis, shares
 from coordinator.pacing import warning
 from edged.messages import FleetState
+from edged.orders import round_name
 
 Data = Mapping[str, Any]
 Fetch = Callable[[int], Data]
@@ -29,7 +30,7 @@ class Follower:
         self.run, self.done, self.reason, self.accepted = run, False, "", 0
         self._target, self._fetch, self._json, self._evaluated = target, fetch, as_json, evaluated
         self._round = self._elsewhere = 0
-        self._told = ""
+        self._told, self._turn = "", round_name("")
         self._gone: set[str] = set()
 
     @property
@@ -46,7 +47,7 @@ class Follower:
         if state.run != self.run:
             self._miss(state)
             return
-        self._elsewhere = 0
+        self._elsewhere, self._turn = 0, round_name(state.regime)
         newest = int(state.last.get("round", 0)) if state.last.get("run") == self.run else 0
         if newest > self._round:
             for row in self._fetch(min(MOST_AT_ONCE, newest - self._round))["rounds"]:
@@ -64,7 +65,7 @@ class Follower:
         if late:
             boards = ", ".join(sorted(one.board for one in late))
             what = " and ".join(sorted({one.what for one in late}))
-            self._say(f"round {state.round} waits for {boards} {what}")
+            self._say(f"{self._turn} {state.round} waits for {boards} {what}")
 
     def presence(self, who: str, there: bool) -> None:
         """Say that the coordinator or the broker is gone, and that it is back."""
@@ -106,7 +107,7 @@ class Follower:
             return
         if held_out is not None:
             _show.line(
-                f"held out after round {held_out['round']}: accuracy "
+                f"held out after {self._turn} {held_out['round']}: accuracy "
                 f"{_show.percent(held_out.get('accuracy'))}, loss {_show.figure(held_out.get('loss'))}"
             )
         _show.line(f"run {self.run}: {self.reason}")
@@ -130,11 +131,11 @@ class Follower:
             _show.json_line({"event": "round", **row})
             return
         if told := warning(row):
-            _show.progress(f"round {row['round']}: {told}")
+            _show.progress(f"{self._turn} {row['round']}: {told}")
         if "updates" in row:
             cells = _updates.period_cells(row, "", joules_by_basis(row))
             _show.line(
-                f"period {row['round']}/{of}: {cells[1]}, compute {cells[2]}, updates {cells[4]}, "
+                f"{self._turn} {row['round']}/{of}: {cells[1]}, compute {cells[2]}, updates {cells[4]}, "
                 f"staleness {cells[5]}"
                 + (f", {row['returned']:,} samples lost and dealt again" if row["returned"] else "")
             )
@@ -143,7 +144,7 @@ class Follower:
         lost = row["ordered"] - row["accepted"]
         attempts = max((silo["attempts"] for silo in (row.get("silos") or {}).values()), default=1)
         _show.line(
-            f"round {row['round']}/{of}{_show.beyond(row['round'], of)}: "
+            f"{self._turn} {row['round']}/{of}{_show.beyond(row['round'], of)}: "
             f"makespan {_show.duration(row['makespan_seconds'])}{longest}, "
             f"compute {joules_by_basis(row)}, {shares(row)}"
             + (f", attempt {attempts}" if attempts > 1 else "")

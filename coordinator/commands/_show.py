@@ -92,10 +92,17 @@ def shares(given: Mapping[str, int], most: int = 6) -> str:
 
 
 def table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], right: str = "", *, keys: int = 1
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    right: str = "",
+    *,
+    keys: int = 1,
+    between: Mapping[int, Sequence[str]] | None = None,
 ) -> None:
     """A table; `right` has a character for each column, `>` for those that are aligned to the right. The
-    first `keys` columns say what a row is: a narrow terminal has them in each part of a wide table."""
+    first `keys` columns say what a row is: a narrow terminal has them in each part of a wide table.
+    `between` has the lines that stand after so many rows, across all columns."""
     cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
     sides = right.ljust(len(columns), "<")
     if is_terminal():
@@ -104,10 +111,15 @@ def table(
         from coordinator.commands import _terminal
 
         clean = [[visible(cell) for cell in row] for row in cells]
-        _terminal.show(Console(), visible(title), columns, clean, sides, keys=keys)
+        lines = {after: [visible(text) for text in texts] for after, texts in (between or {}).items()}
+        _terminal.show(Console(), visible(title), columns, clean, sides, keys=keys, between=lines)
         return
-    for text in plain(title, columns, cells, sides):
+    shown = plain(title, columns, cells, sides)
+    head = len(shown) - len(cells)
+    for number, text in enumerate(shown):
         line(text)
+        for remark in (between or {}).get(number + 1 - head, ()):
+            line(remark)
 
 
 def plain(title: str, columns: Sequence[str], cells: Sequence[Sequence[str]], sides: str) -> list[str]:

@@ -4,7 +4,7 @@ Where a table is too wide its texts wrap between words; then the columns that st
 each time with the first ones again; a line that is too long even so goes beyond the edge.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 GAP: Final = 2
@@ -14,9 +14,17 @@ LONGEST_WORD: Final = 32
 
 
 def show(
-    console: Any, title: str, columns: Sequence[str], cells: Sequence[Sequence[str]], sides: str, *, keys: int
+    console: Any,
+    title: str,
+    columns: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    sides: str,
+    *,
+    keys: int,
+    between: Mapping[int, Sequence[str]] | None = None,
 ) -> None:
-    """Print the table on a rich Console. `cells` are clean; `keys` first columns say what a row is."""
+    """Print the table on a rich Console. `cells` are clean; `keys` first columns say what a row is; `between`
+    has the lines after so many rows."""
     from rich.cells import cell_len
     from rich.text import Text
 
@@ -29,21 +37,25 @@ def show(
     least = [narrowest(*column) for column in zip(columns, by_column, sides, strict=True)]
     for number, part in enumerate(parts(least, console.width, keys)):
         found = widths([natural[i] for i in part], [least[i] for i in part], console.width)
-        made = rich_table(
-            "",
-            [columns[i] for i in part],
-            [[row[i] for i in part] for row in cells],
-            "".join(sides[i] for i in part),
-        )
-        made.show_edge, made.padding = False, (0, GAP - 1, 0, 0)
-        for column, width in zip(made.columns, found, strict=True):
-            column.width = width
         if number:
             console.print()
-        # Else rich would squeeze the columns, or cut them off.
-        narrow, console.width = console.width, max(console.width, total(found) + GAP)
-        console.print(made)
-        console.width = narrow
+        # What stands between the rows is said once, not again by each part.
+        lines = {} if number else between or {}
+        stops = sorted({*lines, len(cells)} - {0}) or [0]
+        for text in lines.get(0, ()):
+            console.print(Text(text))
+        for start, stop in zip([0, *stops], stops, strict=False):
+            rows = [[row[i] for i in part] for row in cells[start:stop]]
+            made = rich_table("", [columns[i] for i in part], rows, "".join(sides[i] for i in part))
+            made.show_edge, made.show_header, made.padding = False, not start, (0, GAP - 1, 0, 0)
+            for column, width in zip(made.columns, found, strict=True):
+                column.width = width
+            # Else rich would squeeze the columns, or cut them off.
+            narrow, console.width = console.width, max(console.width, total(found) + GAP)
+            console.print(made)
+            console.width = narrow
+            for text in lines.get(stop, ()) if stop else ():
+                console.print(Text(text))
 
 
 def narrowest(column: str, cells: Sequence[str], side: str) -> int:

@@ -90,7 +90,7 @@ def pause(
     fleet: FleetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Begin no new round after the running one; `resume` goes on.
+    """Begin no new round after the running one, in asp give no more orders; `resume` goes on.
 
     Example: edged-coordinator pause
     """
@@ -127,7 +127,7 @@ def stop(
     fleet: FleetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """End the run now: the running round is given up, what was accepted stays.
+    """End the run now: what is being trained is given up, what was accepted stays.
 
     Example: edged-coordinator stop --yes
     """
@@ -135,7 +135,7 @@ def stop(
         if not yes and not as_json and _show.is_terminal():
             run = client.fleet.run if client.fleet is not None else None
             typer.confirm(
-                f"End run {run or ''} now? The running round is lost".replace("  ", " "), abort=True
+                f"End run {run or ''} now? What is being trained is lost".replace("  ", " "), abort=True
             )
         reply = client.demand(Stop())
     _answer(reply, as_json)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from coordinator import interludes
 from coordinator.commands import _recorded, _show, _updates
 from coordinator.commands._surroundings import (
     BrokerOption,
@@ -19,6 +20,7 @@ from coordinator.commands._surroundings import (
 from coordinator.pacing import warning
 from coordinator.silos import ALL
 from edged.controls import GetRounds, GetRuns
+from edged.orders import round_name
 
 Row = Mapping[str, Any]
 
@@ -35,7 +37,8 @@ def rounds(
     fleet: FleetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the rounds of a run: makespan, joules, shares and the reason for them, held-out figures.
+    """Show the rounds of a run: makespan, joules, shares and the reason for them, held-out figures; between
+    them what operators changed, pauses, and restarts of the coordinator.
 
     With --store the folder is read, and no coordinator needs to run.
 
@@ -94,7 +97,9 @@ def runs(
 def show(data: Mapping[str, Any]) -> None:
     """A line a round; boards that lost their order are named below."""
     if not data["rounds"]:
-        _show.line(f"run {data['run']} has no round that is over")
+        _show.line(f"run {data['run']} has no {round_name(data.get('regime', ''))} that is over")
+        for text in between(data).get(0, ()):
+            _show.line(text)
         return
     held_out = {row["round"]: row for row in data["evaluations"]}
     if "updates" in data["rounds"][-1]:
@@ -105,6 +110,7 @@ def show(data: Mapping[str, Any]) -> None:
         ["round", "makespan", "in all", "compute joules", "w_e", "accuracy", "shares", "reason"],
         [_cells(row, held_out.get(row["round"], {})) for row in data["rounds"]],
         ">>><>><<",
+        between=between(data),
     )
     for row in data["rounds"]:
         for line in [*again(row), *filter(None, [warning(row)])]:
@@ -112,6 +118,18 @@ def show(data: Mapping[str, Any]) -> None:
     for row in data["board_rounds"]:
         if row["status"] != "accepted":
             _show.line(f"round {row['round']}: {row['board']} {row['status']}: {row['reason']}")
+
+
+def between(data: Mapping[str, Any]) -> dict[int, list[str]]:
+    """After how many of the rounds what else happened to the run was done, in lines."""
+
+    def told(row: Row) -> str:
+        at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row["at"]))
+        return f"- {at} {interludes.told(row, data.get('regime', ''))}"
+
+    rows = [*data["controls"], *data.get("restarts", ())]
+    placed = interludes.placed(data["rounds"], rows)
+    return {after: [told(row) for row in found] for after, found in placed.items()}
 
 
 def again(row: Row) -> list[str]:
@@ -139,6 +157,7 @@ def _periods(data: Mapping[str, Any], held_out: Mapping[int, Row]) -> None:
             for row in data["rounds"]
         ],
         _updates.PERIOD_SIDES,
+        between=between(data),
     )
     for board, ages in sorted(last["staleness"].items()):
         _show.line(f"period {last['round']}: {board} staleness {_updates.distribution(ages)}")

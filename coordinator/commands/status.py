@@ -17,6 +17,7 @@ from coordinator.commands._surroundings import (
 from coordinator.pacing import warning
 from coordinator.silos import ALL
 from edged.controls import GetStatus
+from edged.orders import round_name
 
 Data = Mapping[str, Any]
 
@@ -58,9 +59,10 @@ def lines(data: Data) -> Iterator[str]:
     yield from _waiting(fleet)
     yield from _groups(data.get("run") or {})
     yield from _updates.lines(fleet.get("pushes") or {})
-    yield from _last(fleet.get("last") or {}, data.get("evaluation"))
+    turn = round_name(fleet.get("regime", ""))
+    yield from _last(fleet.get("last") or {}, data.get("evaluation"), turn)
     yield from _boards(data["boards"])
-    yield from _decisions(data["decisions"])
+    yield from _decisions(data["decisions"], turn)
     yield from _counters(data)
 
 
@@ -82,7 +84,7 @@ def _run(data: Data) -> Iterator[str]:
     paused = ", to be paused" if run["paused"] and run["phase"] != "paused" else ""
     yield (
         f"run {run['run']}: {run['phase']}{paused}, "
-        f"{_word(settings)} {run['round']} of {settings['rounds']}"
+        f"{round_name(settings['regime'])} {run['round']} of {settings['rounds']}"
         f"{_show.beyond(run['round'], settings['rounds'])}, "
         f"{run['accepted']:,} of {run['target']:,} samples accepted"
         + (f", {run['returned']:,} to be dealt again" if run.get("returned") else "")
@@ -95,10 +97,6 @@ def _run(data: Data) -> Iterator[str]:
         yield f"  {run['reason']}"
     if run.get("drained"):
         yield f"  drained: {', '.join(run['drained'])}"
-
-
-def _word(settings: Data) -> str:
-    return "period" if settings["regime"] == "asp" else "round"
 
 
 def _telemetry(telemetry: Data | None) -> Iterator[str]:
@@ -146,7 +144,7 @@ def _groups(run: Data) -> Iterator[str]:
             yield f"  left out of this round: {left_out}"
 
 
-def _last(last: Data, evaluation: Data | None) -> Iterator[str]:
+def _last(last: Data, evaluation: Data | None, turn: str) -> Iterator[str]:
     if not last:
         return
     joules = ", ".join(
@@ -154,9 +152,9 @@ def _last(last: Data, evaluation: Data | None) -> Iterator[str]:
     )
     unknown = last.get("joules_unknown_of") or []
     if "updates" in last:  # nobody waits for the longest board: a makespan would say nothing
-        took = f"last period {last['round']}: {_show.duration(last['wall_seconds'])}"
+        took = f"last {turn} {last['round']}: {_show.duration(last['wall_seconds'])}"
     else:
-        took = f"last round {last['round']}: makespan {_show.duration(last['makespan_seconds'])}"
+        took = f"last {turn} {last['round']}: makespan {_show.duration(last['makespan_seconds'])}"
         took += f" ({last['longest']})" if last.get("longest") else ""
         took += f", in all {_show.duration(last['wall_seconds'])}"
     yield (
@@ -171,7 +169,7 @@ def _last(last: Data, evaluation: Data | None) -> Iterator[str]:
         else:
             accuracy, loss = evaluation.get("accuracy"), evaluation.get("loss")
             yield (
-                f"held out after round {evaluation['round']}: "
+                f"held out after {turn} {evaluation['round']}: "
                 f"accuracy {_show.percent(accuracy)}, loss {_show.figure(loss)}"
             )
 
@@ -184,13 +182,13 @@ def _boards(boards: Data) -> Iterator[str]:
         yield f"  {name}: {board['lack'] or 'link ' + board['link']}"
 
 
-def _decisions(decisions: list[Data]) -> Iterator[str]:
+def _decisions(decisions: list[Data], turn: str) -> Iterator[str]:
     if decisions:
         yield "last decisions"
     for row in reversed(decisions):
         decision = row["decision"]
         shares = ", ".join(f"{board} {share:,}" for board, share in decision["shares"].items())
-        yield f"  round {row['round']}: {decision['reason']}"
+        yield f"  {turn} {row['round']}: {decision['reason']}"
         yield f"    {shares}"
 
 

@@ -21,6 +21,7 @@ from coordinator.commands._surroundings import (
 from coordinator.commands.rounds import joules_by_basis
 from coordinator.silos import ALL
 from edged.controls import GetBoards, GetRounds, GetStatus
+from edged.orders import round_name
 
 Data = Mapping[str, Any]
 ROUNDS = 60
@@ -69,10 +70,10 @@ def heading(seen: Data) -> Iterator[str]:
     if run is None:
         yield f"{status['host']}: no run{', one is being prepared' if status.get('preparing') else ''}"
         return
-    asynchronous = run["settings"]["regime"] == "asp"
+    turn = round_name(run["settings"]["regime"])
     yield (
         f"{run['run']}  {run['phase']}  "
-        f"{'period' if asynchronous else 'round'} {run['round']}/{run['settings']['rounds']}"
+        f"{turn} {run['round']}/{run['settings']['rounds']}"
         f"{_show.beyond(run['round'], run['settings']['rounds'])}  "
         f"{fleet['policy']}  w_t {_show.weight(fleet['w_t'])}  w_e {_show.weight(fleet['w_e'])}"
     )
@@ -93,10 +94,10 @@ def heading(seen: Data) -> Iterator[str]:
     if seen["rounds"]:
         last = seen["rounds"][-1]
         longest = f" ({last['longest']})" if last.get("longest") else ""
-        took = f"last round: makespan {_show.duration(last['makespan_seconds'])}{longest}"
-        if asynchronous:
-            took = f"last period: {_show.duration(last['wall_seconds'])}"
-        yield (f"{took}, compute {joules_by_basis(last)}; w_e {weights(seen['rounds'])}")
+        took = f"makespan {_show.duration(last['makespan_seconds'])}{longest}"
+        if "updates" in last:
+            took = _show.duration(last["wall_seconds"])
+        yield (f"last {turn}: {took}, compute {joules_by_basis(last)}; w_e {weights(seen['rounds'])}")
 
 
 def weights(rounds: list[Data]) -> str:

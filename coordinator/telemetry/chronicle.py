@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import structs
 
-from coordinator import allocation
+from coordinator import allocation, interludes
 from coordinator.alerts import Alert
 from coordinator.allocation import Control
 from coordinator.controller import Allocation, Memory
@@ -98,9 +98,7 @@ class Chronicle:
             del self._by_round[min(self._by_round)]
 
     def _control(self, row: Row) -> Iterable[Point]:
-        rest = {k: v for k, v in row.items() if k not in ("run", "from_round", "who", "what", "at") and v}
-        words = ", ".join(f"{name} {value}" for name, value in rest.items())
-        text = f"{row['what']} {words} from round {row['from_round']} on, by {row['who'] or 'somebody'}"
+        text = interludes.told(row, self.setting.regime)
         board = str(row.get("board", ""))
         return made.of_event(self.setting, row["what"], text, board, w_t=row.get("w_t"), w_e=row.get("w_e"))
 

@@ -10,6 +10,7 @@ from coordinator.telemetry.chronicle import time_only
 from coordinator.telemetry.points import waiting_share
 from coordinator.telemetry.schema import PARTS
 from edged.messages import Parts
+from edged.orders import round_name
 
 Row = Mapping[str, Any]
 MOST_ROUNDS: Final = 1000
@@ -77,6 +78,7 @@ class Series:
         return {
             "run": self.run,
             "settings": self.settings,
+            "called": round_name(self.settings.get("regime", "")),
             "rounds": rounds,
             "boards": {
                 board: [cells.get(number) for number in numbers]

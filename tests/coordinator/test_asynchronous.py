@@ -223,3 +223,16 @@ def test_sizes_follow_speed_at_the_turn_of_a_period() -> None:
     assert sizes == {"a": 17, "b": 9, "c": 4}
     assert told is not None
     assert sum(told.shares.values()) == 30
+
+
+def test_a_drained_board_ends_its_order_and_gets_none_in_the_present_period_already() -> None:
+    run = Pushers("ab", period=1000)
+    run.push("a")
+    run.feed(ev.Admission("b", "drain", "ann@desk"))
+    run.feed(ev.Weigh(0.5, 0.5, "ann@desk"))
+    run.push("b")
+    run.wait(5.0)
+    assert run.state.round == 1
+    assert [row["status"] for row in run.rows["push"]] == ["accepted", "accepted"]
+    assert not run.state.assignments["b"].open
+    assert [(row["what"], row["from_round"]) for row in run.rows["control"]] == [("drain", 1), ("weights", 2)]

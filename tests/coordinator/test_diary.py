@@ -29,10 +29,12 @@ def test_begin_pause_resume_stop_and_end_are_logged(hall: Hall, caplog: pytest.L
     hall.until(hall.over)
     told = [record.getMessage() for record in caplog.records if record.name == "coordinator.diary"]
     assert told[0].startswith("run r1 begins: task digits, pool digits, 9 rounds of 300 samples")
-    assert "run r1: pause, asked by tester@bench" in told
-    assert sum("run r1 is paused after round" in text for text in told) == 1
-    assert "run r1: resume, asked by tester@bench" in told
-    assert any(text.startswith("run r1: stop, asked by tester@bench") for text in told)
+    assert "run r1: pause, by tester@bench" in told
+    assert sum("run r1 is paused at round" in text for text in told) == 1
+    paused = next(text for text in told if "is paused" in text)
+    assert ":" not in paused, "why shares are so is no reason of a pause"
+    assert "run r1: resume, by tester@bench" in told
+    assert "run r1: stop, by tester@bench" in told
     assert told[-1] == "run r1 is over: stopped by tester@bench"
 
 
@@ -56,7 +58,7 @@ def test_a_run_that_pauses_by_itself_says_why_once(caplog: pytest.LogCaptureFixt
     )
     diary("state", state)
     diary("state", state)
-    assert [record.getMessage() for record in caplog.records] == ["run r1 is paused after round 8: no luck"]
+    assert [record.getMessage() for record in caplog.records] == ["run r1 is paused at round 8: no luck"]
 
 
 def test_a_broker_that_refuses_us_is_a_warning(hall: Hall, caplog: pytest.LogCaptureFixture) -> None:

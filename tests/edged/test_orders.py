@@ -3,8 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
+from edged import orders
 from edged.events import Inventory
-from edged.messages import Manifest, Piece, Train
+from edged.messages import Attend, Manifest, Piece, Train
 from edged.orders import fault, misaddressed
 
 CAN = Inventory(tasks={"digits": "hash"}, pools={"digits": "print"}, regimes=("pma",))
@@ -71,3 +72,9 @@ def test_an_order_id_must_say_what_the_order_says(order: str, run: str, number: 
     found = misaddressed(order, run, number, "pi4")
     assert words in found
     assert bool(found) is bool(words)
+
+
+def test_an_order_is_described_by_its_regimes_word() -> None:
+    assert orders.described(GOOD) == f"round 1 of r, {GOOD.samples} samples"
+    assert orders.described(replace(GOOD, regime="asp")) == f"period 1 of r, {GOOD.samples} samples"
+    assert orders.described(Attend("r.3.pi4.1", "r", 3, "coord", 1, "waits for pi5")) == "r"

@@ -149,6 +149,8 @@ def test_asynchronous_updates_and_their_staleness_are_shown_by_board(paged: Page
         browser.until("document.querySelector('#chart-parts[data-drawn] svg')")
         browser.until(f"{waits}.every((one) => Number.parseFloat(one.textContent) % 2.5 === 0)")
         assert browser.value(f"{waits}.some((one) => one.textContent !== '0.00 s')")
+        assert "period " in browser.text("#headline")
+        assert not browser.value("/\\brounds?\\b/.test(document.querySelector('main').innerText)")
         shot(browser, "page-asynchronous")
         browser.look(width=390, height=800)
         browser.until("matchMedia('(max-width: 40rem)').matches")

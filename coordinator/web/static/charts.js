@@ -42,8 +42,8 @@ function byBoard(id, of, title, extra = {}) {
     name: plain(name), x: numbers(), y: state.rounds.map((row) => of(state.cells.get(name)?.get(row.round) ?? {}) ?? null),
     mode: "lines", line: { color: colour(i), width: 1.8, shape: extra.shape ?? "linear", dash: extra.dash?.(name) ?? "solid" },
   }));
-  if (!traces.some((trace) => trace.y.some((y) => y !== null))) return empty(id, extra.without ?? "no round is over yet");
-  show(id, traces, { yaxis: { title: { text: title }, rangemode: "tozero" }, xaxis: { title: { text: "round" } }, shapes: extra.shapes });
+  if (!traces.some((trace) => trace.y.some((y) => y !== null))) return empty(id, extra.without ?? `no ${state.called} is over yet`);
+  show(id, traces, { yaxis: { title: { text: title }, rangemode: "tozero" }, xaxis: { title: { text: state.called } }, shapes: extra.shapes });
 }
 
 function watts() {
@@ -96,7 +96,7 @@ function perSample() {
 }
 
 function makespan() {
-  if (!state.rounds.length) return empty("chart-makespan", "no round is over yet");
+  if (!state.rounds.length) return empty("chart-makespan", `no ${state.called} is over yet`);
   const free = isAsynchronous();
   document.getElementById("makespan-title").textContent = free ? "Seconds in all, and waiting" : "Makespan and waiting";
   const text = state.rounds.map((row) => (free ? "" : plain(`longest: ${row.longest ?? "?"}`)));
@@ -105,7 +105,7 @@ function makespan() {
     { name: free ? "in all" : "makespan", x: numbers(), y: seconds, text, mode: "lines", line: { color: colour(0) } },
     { name: "waiting share", x: numbers(), y: state.rounds.map((row) => row.waiting_share), yaxis: "y2", mode: "lines", line: { color: colour(1), dash: "dot" } },
   ], {
-    yaxis: { title: { text: "seconds" }, rangemode: "tozero" }, xaxis: { title: { text: "round" } }, shapes: tuned(),
+    yaxis: { title: { text: "seconds" }, rangemode: "tozero" }, xaxis: { title: { text: state.called } }, shapes: tuned(),
     yaxis2: { overlaying: "y", side: "right", tickformat: ".0%", rangemode: "tozero", showgrid: false },
   });
 }
@@ -126,7 +126,7 @@ function joules() {
     }
     traces.push({ name: plain(basis), x: numbers(), y, mode: "lines", line: { color: colour(i) } });
   });
-  show("chart-joules", traces, { yaxis: { title: { text: "joules" }, rangemode: "tozero" }, xaxis: { title: { text: "round" } }, shapes: tuned() });
+  show("chart-joules", traces, { yaxis: { title: { text: "joules" }, rangemode: "tozero" }, xaxis: { title: { text: state.called } }, shapes: tuned() });
 }
 
 // Sensors of one kind may err alike, so bounds are added.
@@ -152,7 +152,7 @@ function parts() {
     }),
   }));
   if (!traces.some((trace) => trace.y.some((y) => y !== null))) return empty("chart-parts", "no order is closed yet, or a board's joules are not known");
-  show("chart-parts", traces, { barmode: "stack", yaxis: { title: { text: "joules" } }, xaxis: { title: { text: "round" } } });
+  show("chart-parts", traces, { barmode: "stack", yaxis: { title: { text: "joules" } }, xaxis: { title: { text: state.called } } });
 }
 
 function headroom() {
@@ -162,12 +162,12 @@ function headroom() {
   show("chart-headroom", [
     { name: "shares as decided", x: numbers(), y: of("predicted_joules"), mode: "lines", line: { color: colour(0) } },
     { name: "shares by time alone", x: numbers(), y: of("time_only_joules"), mode: "lines", line: { color: colour(1), dash: "dot" } },
-  ], { yaxis: { title: { text: "joules a round" } }, xaxis: { title: { text: "round" } } });
+  ], { yaxis: { title: { text: `joules a ${state.called}` } }, xaxis: { title: { text: state.called } } });
 }
 
 function loss() {
   const rows = state.rounds.filter((row) => Number.isFinite(row.held_out?.loss));
   if (!rows.length) return empty("chart-loss", state.rounds.at(-1)?.held_out?.error || "nothing is held out, or not measured yet");
   show("chart-loss", [{ name: "loss", x: rows.map((row) => row.round), y: rows.map((row) => row.held_out.loss), mode: "lines", line: { color: colour(0) } }],
-    { yaxis: { title: { text: "held-out loss" } }, xaxis: { title: { text: "round" } }, showlegend: false });
+    { yaxis: { title: { text: "held-out loss" } }, xaxis: { title: { text: state.called } }, showlegend: false });
 }

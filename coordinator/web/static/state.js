@@ -6,7 +6,7 @@ const CELLS = 200_000;
 
 export const state = {
   fleet: {}, status: { alerts: [] }, boards: new Map(), watts: new Map(),
-  run: "", settings: {}, rounds: [], cells: new Map(), changes: [],
+  run: "", settings: {}, called: "round", rounds: [], cells: new Map(), changes: [],
   track: new Map(), connected: false, behind: "",
 };
 
@@ -21,6 +21,7 @@ export function load(found, series) {
 export function loadRounds(series) {
   state.run = series.run;
   state.settings = series.settings;
+  state.called = series.called;
   state.rounds = series.rounds;
   state.changes = series.changes;
   state.cells = new Map();

@@ -19,7 +19,7 @@ function headline() {
   set(document.getElementById("fleet-name"), status.host ? `· ${status.host}` : "");
   let text = state.run ? `no run is going on; what is shown is of run ${state.run}` : "no run is going on";
   if (status.preparing) text = `run ${status.preparing} is being prepared`;
-  else if (run) text = `run ${run.run}: ${fleet.phase ?? run.phase}, round ${fleet.round} of ${fleet.rounds}`;
+  else if (run) text = `run ${run.run}: ${fleet.phase ?? run.phase}, ${state.called} ${fleet.round} of ${fleet.rounds}`;
   const waiting = (fleet.waiting ?? []).map((one) => `${one.board} (${one.what})`);
   if (waiting.length) text += `, waits for ${waiting.slice(0, 3).join(", ")}${waiting.length > 3 ? " …" : ""}`;
   set(document.getElementById("headline"), text);
@@ -37,23 +37,24 @@ function announce() {
   if (!last || last.round === announced.round || now - announced.at < 15000) return;
   announced = { round: last.round, at: now };
   const joules = joulesByBasis(last.joules_by_basis, last.joules_unknown_of);
-  set(document.getElementById("announce"), `round ${last.round} is over: ${took(last)}, ${joules}`);
+  set(document.getElementById("announce"), `${state.called} ${last.round} is over: ${took(last)}, ${joules}`);
 }
 
 const took = (row) => (isAsynchronous() ? `${duration(row.wall_seconds)} in all` : `makespan ${duration(row.makespan_seconds)}`);
 
 function facts() {
+  for (const place of document.querySelectorAll(".called")) set(place, state.called);
   const { fleet, rounds, status } = state;
   const last = rounds.at(-1);
   const free = isAsynchronous();
   const up = [...state.boards.values()].filter((row) => row.link === "up");
   const total = totalJoules();
   const rows = [
-    ["round", fleet.round ? `${fleet.round} of ${fleet.rounds}` : "none", status.run ? `${count(status.run.accepted)} of ${count(status.run.target)} samples` : ""],
+    [state.called, fleet.round ? `${fleet.round} of ${fleet.rounds}` : "none", status.run ? `${count(status.run.accepted)} of ${count(status.run.target)} samples` : ""],
     ["policy", fleet.policy || "none", fleet.w_e === null || fleet.w_e === undefined ? "" : `w_t ${figure(fleet.w_t)}, w_e ${figure(fleet.w_e)}`],
-    free ? ["last period", duration(last?.wall_seconds), "in all"] : ["makespan", duration(last?.makespan_seconds), last?.longest ? `longest: ${last.longest}` : ""],
+    free ? [`last ${state.called}`, duration(last?.wall_seconds), "in all"] : ["makespan", duration(last?.makespan_seconds), last?.longest ? `longest: ${last.longest}` : ""],
     ["waiting", percent(last?.waiting_share), free ? "of the boards' time" : "of the boards' time until the longest is done"],
-    ["joules, last round", joulesByBasis(last?.joules_by_basis, last?.joules_unknown_of), "computing"],
+    [`joules, last ${state.called}`, joulesByBasis(last?.joules_by_basis, last?.joules_unknown_of), "computing"],
     ["joules so far", total.text, total.note],
     ["watts now", wattsNow(), ""],
     ["boards", `${up.length} of ${state.boards.size}`, "connected"],
@@ -82,7 +83,7 @@ function totalJoules() {
     row.joules_unknown_of.forEach((board) => without.add(board));
   }
   const first = state.rounds[0]?.round ?? 1;
-  const note = first > 1 ? `computing, since round ${first}` : "computing";
+  const note = first > 1 ? `computing, since ${state.called} ${first}` : "computing";
   return { text: joulesByBasis(sums, [...without]), note };
 }
 

@@ -44,3 +44,12 @@ def test_foreign_text_is_no_markup() -> None:
     with console.capture() as captured:
         console.print(_show.rich_table("", ["reason"], [["[red]no[/red] [bold"]], "<"))
     assert "[red]no[/red] [bold" in captured.get()
+
+
+def test_lines_between_rows_stand_where_they_belong_and_move_no_column(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = [["1", "7 s"], ["2", "8 s"]]
+    _show.table("r1", ["round", "in all"], rows, ">>", between={0: ["- first"], 1: ["- then"], 2: ["- last"]})
+    told = capsys.readouterr().out.splitlines()
+    assert told == ["r1", "round  in all", "- first", "    1     7 s", "- then", "    2     8 s", "- last"]

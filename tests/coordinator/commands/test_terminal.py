@@ -57,3 +57,14 @@ def test_a_very_long_word_pushes_nothing_out() -> None:
     lines = captured.get().splitlines()
     assert max(map(len, lines)) <= 60
     assert sum(line.count("x") for line in lines) == 500
+
+
+@pytest.mark.parametrize("width", [90, 40])
+def test_lines_between_rows_are_told_once_where_they_belong(width: int) -> None:
+    between = {1: ["- paused by somebody"], 2: ["- gone on"]}
+    console = Console(width=width, force_terminal=False)
+    with console.capture() as captured:
+        _terminal.show(console, "", COLUMNS, ROWS, SIDES, keys=2, between=between)
+    told = [line.split()[0] for line in captured.get().splitlines() if line.startswith(("hl", "-", "level"))]
+    assert told[:5] == ["level", "hl4", "-", "hl8", "-"]
+    assert told[5:] == [] if width == 90 else ["level", "hl4", "hl8"] * ((len(told) - 5) // 3)
