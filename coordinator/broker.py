@@ -163,6 +163,7 @@ def mosquitto_configuration(directory: Path, port: int) -> str:
 
 
 def free_port() -> int:
+    """A port of loopback that was free a moment ago; somebody else may be faster to take it."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])

@@ -41,10 +41,8 @@ __all__ = [
 
 PROTOCOL_VERSIONS = (1,)
 
-PHASES = ("idle", "fetching", "training", "uploading", "waiting")
 PARTS = ("compute", "communication", "wait", "lost", "overhead")
 BASES = ("measured", "calibrated", "estimated", "emulated")
-LINKS = ("up", "lost", "closed", "duplicate")
 
 
 class Birth(Struct, frozen=True):

@@ -34,11 +34,15 @@ class Stock(Struct, frozen=True):
 
 
 class Info(Struct, frozen=True):
+    """Size of a pool and the hash of what is in it."""
+
     samples: int
     fingerprint: str
 
 
 class Pool(Struct, frozen=True):
+    """What lies at a configured path: data that these tasks can train on, or why not."""
+
     info: Info | None = None
     tasks: tuple[str, ...] = ()
     error: str = ""

@@ -57,7 +57,6 @@ def _regex(pattern: str) -> re.Pattern[str]:
 _REGEXES = {route.name: _regex(route.pattern) for route in ROUTES}
 _BY_NAME = {route.name: route for route in ROUTES}
 VALID_ID = re.compile(_ID + r"\Z")
-MAX_CHUNKS = 10**9
 
 
 class Address(Struct, frozen=True):

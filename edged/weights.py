@@ -118,13 +118,6 @@ def schema(path: Path) -> Schema:
     return {name: (entry.dtype, entry.shape) for name, entry in read_header(path).items()}
 
 
-def schema_of(tensors: Mapping[str, Any]) -> Schema:
-    """Names, dtypes and shapes that `save` would write."""
-    codes = {code: name for name, code in NUMPY.items()}
-    arrays = {name: _plain(name, tensors[name], None) for name in sorted(tensors)}
-    return {name: (codes[_code(array.dtype)], array.shape) for name, array in arrays.items()}
-
-
 def check(
     path: Path, expected: Mapping[str, tuple[str, tuple[int, ...]]], norm_bound: float | None = None
 ) -> None:

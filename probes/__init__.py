@@ -133,6 +133,8 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
+    """What a command that ended left: its exit code, stdout and stderr."""
+
     code: int
     output: str
     error: str

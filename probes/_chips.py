@@ -41,6 +41,8 @@ _PROFILES = (("HiFive Premier P550", "ina226", "0044"),)
 
 
 class Reject(NamedTuple):
+    """Why a chip that shows watts measures no board."""
+
     reason: str
 
 

@@ -30,6 +30,8 @@ class Seen(NamedTuple):
 
 
 class Verdict(NamedTuple):
+    """A channel's part in the headline and the reason, for people."""
+
     role: Role
     why: str
 

@@ -60,6 +60,8 @@ class Energy:
 
 @dataclass(frozen=True, slots=True)
 class LiveChannel:
+    """One channel now; `watts` is a mean over about a second, None without readings."""
+
     channel_id: str
     scope: str
     basis: Basis

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from probes import Context, Finding, Sample, Status
+from probes import Context, Sample, Status
 
 DIGITS = 24  # no kernel counter is longer
 MOST_BYTES = 1 << 16  # /proc/stat has a line for each core, of some 70 bytes
@@ -90,7 +90,3 @@ def sample(context: Context, channel_id: str, read: Callable[[], float | Trouble
     if isinstance(value, Trouble):
         return Sample(channel_id, at, boot, None, value.status, value.reason)
     return Sample(channel_id, at, boot, value, delay_seconds=after - before)
-
-
-def missing(source: str, found: Trouble, remedy: str = "") -> Finding:
-    return Finding(source, found.status, found.reason, remedy)

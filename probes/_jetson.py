@@ -46,4 +46,5 @@ def total(rails: Collection[str]) -> Total | None:
 
 
 def is_jetson(rails: Collection[str]) -> bool:
+    """Whether one of these labels is on a Jetson's schematics."""
     return any(rail in RAILS for rail in rails)

@@ -20,6 +20,8 @@ Subscribe = Callable[[str, Callable[[str, bytes], None]], Callable[[], None]]
 
 
 class SystemClock:
+    """See `probes.Clock`."""
+
     def monotonic(self) -> float:
         return time.monotonic()
 

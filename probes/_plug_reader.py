@@ -124,6 +124,7 @@ def samples(
 
 
 def fetched(context: Context, url: str, timeout_seconds: float) -> bytes | Trouble:
+    """The body of an answer; a plug that does not answer is `absent`."""
     try:
         return context.http_get(url, timeout_seconds)
     except HttpError as error:

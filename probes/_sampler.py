@@ -39,6 +39,7 @@ def read(source: Source, clock: Clock, take: Take) -> None:
 
 
 def blanks(source: Source, clock: Clock, status: Status, reason: str) -> list[Sample]:
+    """A sample without a value for each channel of the source, as of now."""
     now, boot = clock.monotonic(), clock.boottime()
     return [Sample(name, now, boot, None, status, reason) for name in source.reader.channel_ids]
 

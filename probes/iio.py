@@ -22,6 +22,8 @@ POWER = re.compile(r"in_power(\d*)_raw")
 
 
 class Rail(NamedTuple):
+    """One power channel; `raw` x `scale` are milliwatts."""
+
     id: str
     chip: str
     raw: Path

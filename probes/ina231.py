@@ -22,6 +22,8 @@ RAILS = 4
 
 
 class Rail(NamedTuple):
+    """One sensor of an Odroid XU3 and what it feeds."""
+
     id: str
     folder: Path
     name: str

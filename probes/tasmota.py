@@ -66,6 +66,7 @@ def create() -> Tasmota:
 
 
 def ask(context: Context, plug: Plug) -> Reading | Trouble:
+    """One status over HTTP."""
     url = f"{plug.url}/cm?cmnd=Status%2010"
     body = fetched(context, url, TIMEOUT_SECONDS)
     found = body if isinstance(body, Trouble) else decode(body, url)

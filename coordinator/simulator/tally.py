@@ -12,7 +12,6 @@ from msgspec import Struct
 from edged.messages import PARTS
 
 Row = Mapping[str, Any]
-BESIDE = ("run", "round", "at_seconds")  # keys of an evaluation that are no figures
 
 
 class RoundFigures(Struct, frozen=True):

@@ -23,6 +23,7 @@ from coordinator.simulator.steps import together
 from edged.ceilings import State
 from edged.controls import RunSettings
 from edged.messages import Abort, Accepted, Attend, Join, Order, Train
+from edged.orders import board_of
 
 REGIMES = ("pma", "asp", *SYNCHRONOUS)
 WAKE_SECONDS = 15.0
@@ -278,8 +279,3 @@ class World:
             if order.order in learnt:
                 actor.learnt(learnt[order.order].loss_sum, learnt[order.order].sums)
             self._answer(actor, order, ready)
-
-
-def board_of(order: str) -> str:
-    """The board in an order's id."""
-    return order.split(".")[2]

@@ -6,7 +6,6 @@ reader that does not read is dropped; nothing is kept for it.
 
 import asyncio
 import contextlib
-import logging
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -20,7 +19,6 @@ from coordinator.web.series import Series
 from edged.controls import Action, GetBoards, GetStatus, Reply, Request
 from edged.messages import FleetState, Power
 
-LOG = logging.getLogger(__name__)
 WATTS_SECONDS: Final = 0.1
 ASK_SECONDS: Final = 1.0
 BOARDS_A_SECOND: Final = 500

@@ -98,6 +98,7 @@ def uninstall(machine: Machine, purge: bool) -> Iterator[str]:
 
 
 def remove_data(machine: Machine, folder: str, user: str) -> None:
+    """What the service wrote, and its user."""
     machine.remove(folder)
     machine.remove(f"/run/{user}")
     if f"{user}:" in (machine.read("/etc/passwd") or ""):

@@ -62,7 +62,6 @@ def test_equal_tensors_give_equal_bytes_in_any_order_and_from_either_library(
     again = {name: tensors[name].contiguous().numpy() for name in reversed(list(tensors))}
     weights.save(tmp_path / "again", again, durable=True)
     assert (tmp_path / "again").read_bytes() == file.read_bytes()
-    assert weights.schema_of(tensors) == weights.schema(file) == weights.schema_of(again)
     assert weights.schema(file)["layer.weight"] == ("F32", (3, 4))
     assert weights.schema(file)["steps"] == ("I64", ())
 
