@@ -106,7 +106,7 @@ class Assignment(Struct):
 
     def progress(self, samples_done: int, chunks_held: int, now: float) -> None:
         """What the board has done so far moves its deadline, never beyond the limit."""
-        samples_done = min(samples_done, self.samples)  # a lost rank, which has none any more, repeats its last
+        samples_done = min(samples_done, self.samples)  # a lost rank has none any more, and repeats itself
         if samples_done > self.samples_done:
             self.samples_done = samples_done
             pace = (now - self.issued_seconds) / self.samples_done
