@@ -23,6 +23,7 @@ NOISY = (
 def test_a_run_under_its_own_policy_is_the_run_itself(record: Record, policy: str) -> None:
     run = record("a", boards=NOISY, rounds=8, budget=600, policy=policy)
     found = replay(run, policy, {}, TIME)
+    assert len(found.rounds) == 8
     for row in found.rounds:
         assert row.shares == row.recorded_shares
         assert row.makespan_seconds == pytest.approx(row.recorded_makespan_seconds)

@@ -33,3 +33,4 @@ def test_topics_without_end_are_answered_but_not_all_remembered() -> None:
     filters = Filters()
     filters.add({"update/+": 1})
     assert all(filters.match(f"update/{number}") for number in range(2 * MOST_TOPICS))
+    assert filters._known.cache_info().currsize == MOST_TOPICS
