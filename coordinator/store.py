@@ -62,11 +62,7 @@ class Store:
                 "([store] folder in the config, or STATE_DIRECTORY)"
             ) from None
         try:
-            self._connection = sqlite3.connect(self.path, timeout=5.0, isolation_level=None)
-            # FULL: in WAL mode anything less leaves a committed state to the page cache.
-            for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
-                self._connection.execute(f"PRAGMA {pragma}")
-            migrate(self._connection)
+            self._connection = _opened(self.path)
         except (sqlite3.Error, SchemaError) as error:
             os.close(self._lock)
             raise _explained(self.path, error) from None
@@ -210,6 +206,20 @@ def _insert(connection: sqlite3.Connection, row: Row, now: float, undated: bool)
     names = ", ".join(f'"{column}"' for column in columns)
     places = ", ".join("?" * len(columns))
     connection.execute(f"INSERT OR REPLACE INTO {table.name} ({names}) VALUES ({places})", values)
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """With today's tables. Raises sqlite3.Error, SchemaError."""
+    connection = sqlite3.connect(path, timeout=5.0, isolation_level=None)
+    try:
+        # FULL: in WAL mode anything less leaves a committed state to the page cache.
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        migrate(connection)
+    except (sqlite3.Error, SchemaError):
+        connection.close()
+        raise
+    return connection
 
 
 def _locked(path: Path) -> int:

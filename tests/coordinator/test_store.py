@@ -130,6 +130,8 @@ def test_a_damaged_file_is_named_with_the_way_out(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"this is no database, whatever its name says" * 100)
     with pytest.raises(StoreError, match=r"damaged.*mv "):
         Store(tmp_path)
+    held = [file.readlink() for file in Path("/proc/self/fd").iterdir() if file.is_symlink()]
+    assert tmp_path / FILE not in held
 
 
 def test_a_newer_file_is_left_alone(tmp_path: Path) -> None:
