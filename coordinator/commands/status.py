@@ -95,6 +95,8 @@ def _run(data: Data) -> Iterator[str]:
     )
     if run.get("reason"):
         yield f"  {run['reason']}"
+    if run["paused"]:
+        yield "  `edged-coordinator resume` goes on"
     if run.get("drained"):
         yield f"  drained: {', '.join(run['drained'])}"
 

@@ -68,7 +68,9 @@ def test_status_of_a_paused_run(desk: Desk) -> None:
     assert desk.hall.ask(Pause()).ok
     assert "r1: running, to be paused" in desk.run("status").output
     desk.hall.until(lambda: desk.hall.server.fleet_state().phase == "paused")
-    assert "r1: paused, round 3 of 6" in desk.run("status").output
+    shown = desk.run("status").output
+    assert "r1: paused, round 3 of 6" in shown
+    assert "`edged-coordinator resume` goes on" in shown
 
 
 def test_status_without_a_run_says_how_to_start_one(desk: Desk) -> None:
