@@ -16,6 +16,11 @@ MOST: Final = 20_000
 """Beyond so many pairs of board and counter everything goes to board "-": topics can be invented."""
 
 
+def counted(counters: Mapping[str, int]) -> str:
+    """Counters as people read them: `stray reports 3, old births 1`."""
+    return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counters.items())
+
+
 class Counters:
     """Counts by (board, counter); `board` "-" is the coordinator itself or nobody in particular."""
 
@@ -42,7 +47,8 @@ class Counters:
         self._changed.add(key)
         if now - self._logged.get(key, float("-inf")) >= LOG_AGAIN_SECONDS:
             self._logged[key] = now
-            LOG.warning("%s: %s (%d): %s", note.board, note.counter, self._counts[key][0], text)
+            who = "the coordinator" if note.board == "-" else note.board
+            LOG.warning("%s: %s (%s)", who, text, counted({note.counter: self._counts[key][0]}))
 
     def of(self, board: str) -> dict[str, tuple[int, str]]:
         """This board's counters with the last text."""

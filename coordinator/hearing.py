@@ -23,7 +23,9 @@ def born(run: "Rounds", birth: Birth, now: float) -> None:
     change = run.fleet.hear(birth, now)
     a = run.state.assignments.get(birth.board)
     if change == "ignored":
-        return run.note(birth.board, "old_births", f"{birth.link} of an older process or connection")
+        return run.note(
+            birth.board, "old_births", f"its word {birth.link!r} is of an older process or connection"
+        )
     if change == "duplicate":
         text = "duplicate id: " + " and ".join(run.fleet.boards[birth.board].rivals)
         run.note(birth.board, "duplicate_ids", text)
@@ -91,7 +93,7 @@ def reported(run: "Rounds", report: Report, now: float) -> None:
     if a is not None and a.after and report.order == a.after and report.boot == a.boot:
         run.note(report.board, "duplicate_reports", f"{report.order} was accepted before")
         return run.emit(ev.Send(a.board, Accepted(a.after, s.boot, s.term)))
-    why = reports.stray(report, a)
+    why = reports.stray(report, a, s.settings.regime)
     if why or a is None:
         run.note(report.board, "stray_reports", f"a report {why}")
         if a is None or report.boot == a.boot:
@@ -99,7 +101,7 @@ def reported(run: "Rounds", report: Report, now: float) -> None:
         return None
     if report.term < s.term:
         # The board has not heard of this coordinator yet: told the order again, it reports again.
-        run.note(report.board, "older_terms", f"a report under term {report.term}, now {s.term}")
+        run.note(report.board, "older_terms", f"a report is under term {report.term}, it is {s.term} now")
         a.repeat_at(now)
         return run.repeat(a, now)
     group = attempts.of(run, a.board)
@@ -128,7 +130,9 @@ def refuse(run: "Rounds", a: Assignment, counter: str, why: str, now: float) -> 
 def _closed(run: "Rounds", report: Report) -> None:
     name, round_number, board, _ = report.order.split(".")
     if name != run.state.run or board != report.board:
-        return run.note(report.board, "stray_reports", f"closes {report.order}, which is not its own")
+        return run.note(
+            report.board, "stray_reports", f"a report closes {report.order}, which is not its own order"
+        )
     silo = run.state.silo_of(board)
     if silo is not None:
         allocation.settle_account(silo.control, board, report)

@@ -7,6 +7,7 @@ against what was ordered and how much time has passed here; its weight is never 
 from coordinator.assignments import Assignment
 from coordinator.group import Group
 from edged.messages import Manifest, Report, Train
+from edged.orders import round_name
 
 CLOCK_SLACK_SECONDS = 2.0
 LENGTH_SLACK_BYTES = 64 * 1024
@@ -14,12 +15,13 @@ MOST_STATES = 3.2
 """A model with its optimizer's state (Adam: two numbers a parameter) is so many times as long."""
 
 
-def stray(report: Report, assignment: Assignment | None) -> str:
-    """Why the report belongs to no open order of this board; empty when it does."""
+def stray(report: Report, assignment: Assignment | None, regime: str) -> str:
+    """Why the report belongs to no open order of this board, in the regime's words; empty when it does."""
     if assignment is None:
-        return "this board has no order"
+        return "is of no order, this board has none"
     if report.order != assignment.order:
-        return f"is of {_difference(report.order, assignment.order)}; the open order is {assignment.order}"
+        other = _difference(report.order, assignment.order, round_name(regime))
+        return f"is of {other}; the open order is {assignment.order}"
     if report.boot != assignment.boot:
         return "comes from another process of this board than the order went to"
     if report.stage != "trained":
@@ -68,8 +70,8 @@ def _of_a_rank(report: Report, assignment: Assignment, group: Group) -> str:
     return "" if report.samples <= group.samples else f"{report.samples} of {group.samples} samples reported"
 
 
-def _difference(got: str, want: str) -> str:
-    names = ("run", "round", "board", "attempt")
+def _difference(got: str, want: str, turn: str) -> str:
+    names = ("run", turn, "board", "attempt")
     parts = [
         f"another {name} ({a})"
         for name, a, b in zip(names, got.split("."), want.split("."), strict=False)

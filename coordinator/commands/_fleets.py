@@ -35,10 +35,16 @@ class Result(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
+def named(argument: str) -> str:
+    """A fleet that ships, however it is written, where no file is called so; all else as it is."""
+    known = argument.lower() in shipped() and not Path(argument).is_file()
+    return argument.lower() if known else argument
+
+
 def read(name: str) -> FleetFile:
     """A fleet by name or file; what is wrong with it is a CommandError."""
     try:
-        return fleetfile.read(name)
+        return fleetfile.read(named(name))
     except FleetError as error:
         raise CommandError(str(error)) from None
 

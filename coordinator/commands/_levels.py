@@ -29,11 +29,6 @@ class Asked(Struct, frozen=True):
     noise: float = 0.0
 
 
-def named(argument: str) -> str:
-    """A level however it is written; all else as it is."""
-    return argument.lower() if argument.lower() in LEVELS else argument
-
-
 def are_meant(what: Sequence[str], regime: str | None, model: str | None, of_a_fleet: bool) -> bool:
     """Whether levels are played, and not policies on the fleet of one level: several levels, or a regime or
     model was given. `of_a_fleet`: options were given that only one fleet has."""

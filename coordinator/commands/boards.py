@@ -15,6 +15,7 @@ from coordinator.commands._surroundings import (
     told,
 )
 from coordinator.commands.exits import CommandError
+from coordinator.counters import counted
 from edged.controls import Drain, Forget, GetBoards, Readmit
 from edged.topics import VALID_ID
 
@@ -88,11 +89,11 @@ def remarks(row: Mapping[str, Any]) -> list[str]:
     if row.get("throttled"):
         found.append(f"throttled: {', '.join(row['throttled'])}")
     if row.get("counters"):
-        counted = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in row["counters"].items())
+        odd = counted(row["counters"])
         last = str(row.get("last_odd", ""))
         # What keeps the board out may be what was counted: a duplicate id.
         told = any(text.startswith(last) for text in found)
-        found.append(counted if told else f"{counted}; last: {last}")
+        found.append(odd if told else f"{odd}; last: {last}")
     return list(dict.fromkeys(found))
 
 

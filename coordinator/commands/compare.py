@@ -85,7 +85,7 @@ def compare(
 
     Example: edged-coordinator compare hl1 hl2 hl4 hl8 --regime asp
     """
-    what = [_levels.named(argument) for argument in what]
+    what = [_fleets.named(argument) for argument in what]
     if _levels.are_meant(what, regime, model, policies is not None or steady_state):
         others = {"--policies": policies, "--figure": figure, "--steady-state": steady_state or None}
         asked = _levels.asked(what, regime, model, others, rounds=rounds, seed=seed, noise=noise)

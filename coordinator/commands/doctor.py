@@ -99,18 +99,20 @@ def _disk(folder: Path) -> Iterator[Finding]:
 
 
 def _store(folder: Path) -> Iterator[Finding]:
+    """The one that these settings name; a coordinator that runs elsewhere has another, and tells of it."""
     from coordinator.history import History
 
+    where = f"{folder}, where a coordinator started with these settings keeps its runs"
     try:
         history = History.open(folder)
         runs = len(history.runs())
         history.close()
     except FileNotFoundError:
-        yield Finding("store", "ok", f"{folder}: none yet, the first start makes one")
+        yield Finding("store", "ok", f"{where}: there is none yet, the first start makes one")
     except sqlite3.Error as error:
         yield Finding("store", "fail", f"{folder}: {error}", "move it aside to begin a new one")
     else:
-        yield Finding("store", "ok", f"{folder}, as set here: {runs} runs")
+        yield Finding("store", "ok", f"{where}: {runs} runs")
 
 
 def _pools(config: Config) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from coordinator.commands._surroundings import (
     connected,
     told,
 )
+from coordinator.counters import counted
 from coordinator.pacing import warning
 from coordinator.silos import ALL
 from edged.controls import GetStatus
@@ -195,21 +196,17 @@ def _decisions(decisions: list[Data], turn: str) -> Iterator[str]:
 
 
 def _counters(data: Data) -> Iterator[str]:
-    counted = {board: counters for board, counters in data["counters"].items() if counters}
-    yield "refused or odd, so far" if counted else "nothing was refused or odd"
-    for board, counters in counted.items():
-        yield f"  {'coordinator' if board == '-' else board}: {_counted(counters)}"
+    odd = {board: counters for board, counters in data["counters"].items() if counters}
+    yield "refused or odd, so far" if odd else "nothing was refused or odd"
+    for board, counters in odd.items():
+        yield f"  {'coordinator' if board == '-' else board}: {counted(counters)}"
         for name, text in (data.get("odd") or {}).get(board, {}).items():
             yield f"    {name.replace('_', ' ')}, last: {text}"
     own = data.get("board_counters") or {}
     if own:
         yield "what boards count themselves"
         for board, counters in own.items():
-            yield f"  {board}: {_counted(counters)}"
-
-
-def _counted(counters: Data) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counters.items())
+            yield f"  {board}: {counted(counters)}"
 
 
 def _indented(columns: list[str], rows: list[list[str]], heading: bool = True) -> Iterator[str]:

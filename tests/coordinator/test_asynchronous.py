@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from coordinator import events as ev
 from coordinator.controller import Weights
-from edged.messages import Accepted, Part, Parts, StandBy
+from edged.messages import Accepted, Part, Parts, Refused, StandBy, Train
 from tests.coordinator.play import MODEL, birth
 from tests.coordinator.pushers import Pushers
 
@@ -236,3 +237,14 @@ def test_a_drained_board_ends_its_order_and_gets_none_in_the_present_period_alre
     assert [row["status"] for row in run.rows["push"]] == ["accepted", "accepted"]
     assert not run.state.assignments["b"].open
     assert [(row["what"], row["from_round"]) for row in run.rows["control"]] == [("drain", 1), ("weights", 2)]
+
+
+def test_a_report_of_another_period_is_refused_in_that_word() -> None:
+    run = Pushers("ab", period=1000)
+    run.post()
+    order = run.workers["a"].order
+    assert isinstance(order, Train)
+    late = structs.replace(run.workers["a"].report(), order="run1.7.a.1")
+    run.feed(ev.Reported(late))
+    refusal = next(message for board, message in run.mail if board == "a" and isinstance(message, Refused))
+    assert refusal.reason == "is of another period (7); the open order is run1.1.a.1"

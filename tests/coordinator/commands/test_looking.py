@@ -181,6 +181,19 @@ def test_doctor_is_content_with_a_fleet_that_works(desk: Desk) -> None:
     assert done.status == exits.OK
 
 
+def test_doctor_says_whose_store_it_looked_at(desk: Desk, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "other.toml"
+    elsewhere.write_text(f'[store]\nfolder = "{tmp_path / "nothing"}"\n')
+    findings = {finding["what"]: finding["text"] for finding in desk.run("doctor", "--json").json}
+    assert "where a coordinator started with these settings keeps its runs: 0 runs" in findings["store"]
+    findings = {
+        finding["what"]: finding["text"]
+        for finding in desk.run("doctor", "--json", "--config", elsewhere).json
+    }
+    assert findings["store"].startswith(f"{tmp_path / 'nothing'}, where a coordinator started with these")
+    assert findings["store"].endswith("there is none yet, the first start makes one")
+
+
 def test_doctor_names_a_broker_that_is_away_and_fails(desk: Desk) -> None:
     desk.hall.broker.stop()
     done = desk.run("doctor")

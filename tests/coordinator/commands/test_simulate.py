@@ -33,6 +33,22 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(Hall(tmp_path / "hall"))
 
 
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("simulate", "HL8", "--rounds", "3"), "hl8: "),
+        (("fleet", "show", "Paper-Eleven"), "paper-eleven: "),
+        (("compare", "Hl1", "--policies", "equal", "--steady-state"), "hl1: "),
+    ],
+)
+def test_a_fleet_that_ships_is_known_however_it_is_written(
+    desk: Desk, arguments: tuple[str, ...], word: str
+) -> None:
+    done = desk.run(*arguments)
+    assert (done.status, done.complaint) == (exits.OK, "")
+    assert word in done.output
+
+
 @pytest.fixture
 def two(tmp_path: Path) -> Path:
     path = tmp_path / "two.toml"
