@@ -127,5 +127,7 @@ class Switchboard:
         elif isinstance(about, Row):
             server.execution.keep(about)
             server.execution.flush(server.now)
-            server.runs.prune()
+            rounds = server.rounds
+            if rounds is not None and rounds.state.phase == "done" and not server.execution.problem:
+                server.runs.prune()  # while a run goes on the next save does, which knows what is on the disk
             server.tell("evaluation", about.values)

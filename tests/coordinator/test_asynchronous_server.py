@@ -12,6 +12,7 @@ from edged.link import Message
 from edged.messages import FleetState, decode
 from edged.weights import arrays
 from tests.coordinator.hall import Hall
+from tests.coordinator.stand_ins import Unmeasuring
 
 
 @pytest.fixture
@@ -91,6 +92,21 @@ def test_only_versions_that_somebody_needs_stay_on_the_disk(hall: Hall) -> None:
     assert not list((hall.folder / "store/runs/r1/updates").glob("*"))
     ends = [row["model"] for row in hall.rows("round")][-keep:]
     assert hall.server.store.checkpoints.versions("r1") == [f"r1.{number}" for number in ends]
+
+
+def test_a_version_that_is_being_made_outlives_a_measurement(tmp_path: Path) -> None:
+    hall = Hall(tmp_path, examiner=Unmeasuring)
+    hall.add("a", "b")
+    start(hall)
+    hall.until(lambda: hall.server.rounds is not None and hall.server.rounds.state.merges >= 3)
+    assert hall.server.rounds is not None
+    coming = hall.server.store.checkpoints.model(f"r1.{hall.server.rounds.state.merges + 1}")
+    coming.write_bytes(b"half of it")
+    assert isinstance(hall.server._examiner, Unmeasuring)
+    hall.server._examiner.wake()
+    hall.server.step(0.0)
+    assert [row["round"] for row in hall.rows("evaluation")] == [0]
+    assert coming.exists()
 
 
 def test_what_a_board_did_not_hear_of_a_version_is_wanted_and_comes_to_it_alone(hall: Hall) -> None:
