@@ -120,8 +120,10 @@ def lost(run: "Rounds", a: Assignment, now: float) -> None:
 
 def closed(run: "Rounds", report: Report) -> None:
     """The account of an order is closed."""
-    tally = _of(run).tally(report.board)
+    tally, pusher = _of(run).tally(report.board), _of(run).pusher(report.board)
     tally.parts, tally.closed = pushes.add(tally.parts, report.parts), tally.closed + 1
+    if report.order == pusher.holding:
+        tally.held, pusher.holding = pushes.joined(tally.held, report.parts.wait), ""
 
 
 def resume(run: "Rounds") -> None:

@@ -74,6 +74,7 @@ def _held(run: "Rounds", board: str, now: float) -> bool:
         waiting.since_seconds = waiting.sent_seconds = now
         waiting.after = after
         waiting.due(now)
+        p.pusher(board).holding = waiting.order
         s.assignments[board] = waiting
         run.saying.append(ev.Send(board, message))
     return True

@@ -243,7 +243,26 @@ def period_row(state: RunState, now: float) -> Row:
         "updates": {board: tally.updates for board, tally in tallies.items()},
         "dropped": {board: tally.dropped for board, tally in tallies.items() if tally.dropped},
         "staleness": {board: coarse(tally.staleness) for board, tally in worked.items()},
+        "waited": {} if p.ahead is None else {b: _waited(state, b) for b in sorted({*p.members, *tallies})},
     }
+
+
+def _waited(state: RunState, board: str) -> Row:
+    """How long the rule made the board wait for a slower one, by the accounts that were closed in the period:
+    seconds, joules with their basis, and why a figure is unknown or not the whole."""
+    p, memory = _of(state), state.memory(board)
+    tally = p.tallies.get(board, Tally())
+    bases = list(tally.joules) or ([memory.basis] if memory and memory.basis else [])
+    found = {"seconds": tally.held.seconds, "joules": tally.held.joules, "basis": "", "reason": ""}
+    if board in p.boards and p.boards[board].holding:
+        found["reason"] = "a wait is not over, or its account has not come"
+        if not tally.held.seconds:
+            return found | {"seconds": None, "joules": None}
+    if tally.held.joules is None:
+        return found | {"reason": "the joules of a wait are not known"}
+    if tally.held.joules and len(bases) != 1:
+        return found | {"joules": None, "reason": f"joules of {'different' if bases else 'unknown'} basis"}
+    return found | {"basis": bases[0] if tally.held.joules else ""}
 
 
 def pushed(state: RunState) -> dict[str, Pushed]:

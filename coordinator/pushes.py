@@ -33,6 +33,8 @@ class Pusher(Struct):
     """Versions an update was old when it was applied -> so many updates."""
     failures: int = 0
     """Orders in a row that came to nothing; a push that was only too old is none."""
+    holding: str = ""
+    """Its newest order to wait for a slower board, until the account of that is closed."""
     not_before: float = 0.0
 
 
@@ -62,6 +64,8 @@ class Tally(Struct):
     parts: Parts = Parts()
     """Of the orders whose accounts were closed within the period."""
     closed: int = 0
+    held: Part = Part(0.0, 0.0)
+    """Of these, waiting for a slower board."""
     order: str = ""
     """The newest accepted one."""
     reason: str = ""
@@ -222,11 +226,11 @@ def count(tally: Tally, pusher: Pusher, age: int, samples: int, report: Report) 
 def add(one: Parts, other: Parts) -> Parts:
     """Two accounts as one; joules are unknown where a part that took time has none."""
     return Parts(
-        _sum(one.compute, other.compute),
-        _sum(one.communication, other.communication),
-        _sum(one.wait, other.wait),
-        _sum(one.lost, other.lost),
-        _sum(one.overhead, other.overhead),
+        joined(one.compute, other.compute),
+        joined(one.communication, other.communication),
+        joined(one.wait, other.wait),
+        joined(one.lost, other.lost),
+        joined(one.overhead, other.overhead),
     )
 
 
@@ -240,7 +244,8 @@ def waiting_share(accounts: Iterable[Parts]) -> float | None:
     return waited / spent if spent > 0 else None
 
 
-def _sum(one: Part, other: Part) -> Part:
+def joined(one: Part, other: Part) -> Part:
+    """Two parts as one; joules are unknown where a part that took time has none."""
     known = [part.joules for part in (one, other) if part.seconds > 0 or part.joules is not None]
     joules = None if not known or None in known else sum(value for value in known if value is not None)
     return Part(one.seconds + other.seconds, joules)

@@ -38,10 +38,20 @@ def boards(pushed: Mapping[str, Row]) -> list[list[str]]:
     ]
 
 
-def lines(pushed: Mapping[str, Row]) -> Iterator[str]:
-    """A small table, for status and top."""
+def lines(pushed: Mapping[str, Row], waited: Mapping[str, Row]) -> Iterator[str]:
+    """A small table, for status and top; `waited` are the last period's waits, where the rule makes any."""
+    cells, columns, sides = boards(pushed), COLUMNS, SIDES
+    if waited:
+        columns, sides = (*columns, "waited for others, last period"), sides + "<"
+        cells = [[*row, wait(waited[row[0]]) if row[0] in waited else ""] for row in cells]
     if pushed:
-        yield from _show.plain("updates", COLUMNS, boards(pushed), SIDES)
+        yield from _show.plain("updates", columns, cells, sides)
+
+
+def wait(row: Row) -> str:
+    """`3.0 s, 16.3 J emulated`; what is not known is not 0, and has its reason."""
+    spent = f", {_show.figure(row['joules'])} J {row['basis']}".rstrip() if row["seconds"] else ""
+    return _show.duration(row["seconds"]) + spent + (f" ({row['reason']})" if row["reason"] else "")
 
 
 def rule(row: Row) -> str:

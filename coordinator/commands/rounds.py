@@ -161,6 +161,8 @@ def _periods(data: Mapping[str, Any], held_out: Mapping[int, Row]) -> None:
     )
     for board, ages in sorted(last["staleness"].items()):
         _show.line(f"period {last['round']}: {board} staleness {_updates.distribution(ages)}")
+    for board, row in sorted((last.get("waited") or {}).items()):
+        _show.line(f"period {last['round']}: {board} waited for others {_updates.wait(row)}")
     for row in filter(warning, data["rounds"]):
         _show.line(f"period {row['round']}: {warning(row)}")
     for row in data["board_rounds"]:

@@ -59,7 +59,7 @@ def lines(data: Data) -> Iterator[str]:
             yield f"{name}: {data[name]}"
     yield from _waiting(fleet)
     yield from _groups(data.get("run") or {})
-    yield from _updates.lines(fleet.get("pushes") or {})
+    yield from _updates.lines(fleet.get("pushes") or {}, (fleet.get("last") or {}).get("waited") or {})
     turn = round_name(fleet.get("regime", ""))
     yield from _last(fleet.get("last") or {}, data.get("evaluation"), turn)
     yield from _boards(data["boards"])

@@ -90,7 +90,7 @@ def heading(seen: Data) -> Iterator[str]:
         yield str(fleet["reason"])
     for alert in status.get("alerts") or ():
         yield f"alert: {alert['text']}"
-    yield from _updates.lines(fleet.get("pushes") or {})
+    yield from _updates.lines(fleet.get("pushes") or {}, (fleet.get("last") or {}).get("waited") or {})
     if seen["rounds"]:
         last = seen["rounds"][-1]
         longest = f" ({last['longest']})" if last.get("longest") else ""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from coordinator import events as ev
-from edged.messages import Attend, Refused, Train
+from edged.messages import Attend, Part, Refused, Train
 from tests.coordinator.play import birth
 from tests.coordinator.pushers import Pushers
 
@@ -233,3 +233,43 @@ def test_the_coordinator_may_be_killed_at_any_moment(moment: str) -> None:
     assert {row["model"]: row["order"] for row in run.rows["push"]} == {
         int(version.split(".")[1]): order for version, order in run.made.items()
     }
+
+
+def test_waiting_for_slower_boards_is_told_by_board_with_its_joules() -> None:
+    run = Pushers(
+        "ab", period=20, periods=4, asynchronous={"staleness": "ssp", "staleness_options": {"ahead": 1}}
+    )
+    run.push("a")
+    waits = newest(run, "a")
+    assert isinstance(waits, Attend)
+    run.push("b")
+    first = run.rows["round"][-1]["waited"]
+    assert first["a"] == {
+        "seconds": None,
+        "joules": None,
+        "basis": "",
+        "reason": "a wait is not over, or its account has not come",
+    }
+    assert first["b"] == {"seconds": 0.0, "joules": 0.0, "basis": "", "reason": ""}
+    run.close("a", waits.order, wait=Part(3.0, 6.0))
+    run.close("a", waits.order, wait=Part(3.0, 6.0))  # said again
+    run.close("a", "run1.1.a.1", wait=Part(9.0, 9.0))  # between acceptance and next order: not for others
+    run.push("a")
+    again = newest(run, "a")
+    run.push("b")
+    second = run.rows["round"][-1]["waited"]["a"]
+    assert (second["seconds"], second["joules"], second["basis"]) == (3.0, 6.0, "measured")
+    assert second["reason"] == first["a"]["reason"], "the next one goes on"
+    run.close("a", again.order, wait=Part(2.0, None))
+    run.push("a")
+    run.push("b")
+    third = run.rows["round"][-1]["waited"]["a"]
+    assert (third["seconds"], third["joules"]) == (2.0, None)
+    assert third["reason"] == "the joules of a wait are not known"
+
+
+def test_where_nobody_waits_for_others_no_waits_are_told() -> None:
+    run = Pushers("ab", period=20)
+    run.push("a")
+    run.push("b")
+    assert run.rows["round"][-1]["waited"] == {}

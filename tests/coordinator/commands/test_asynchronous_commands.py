@@ -58,6 +58,36 @@ def test_top_shows_what_boards_waited_and_no_makespan(desk: Desk) -> None:
     assert "makespan" not in " ".join(top.heading(seen))
 
 
+def test_waits_for_slower_boards_are_told_by_board(desk: Desk) -> None:
+    assert desk.run(*ASP, "--staleness", "ssp", "--staleness-option", "ahead=1").status == exits.OK
+    row = desk.hall.rows("round")[-1]
+    assert set(row["waited"]) == {"a", "b", "c"}
+    # These boards close no accounts: whoever had to wait is not said to have waited 0 s.
+    assert any(one["seconds"] is None and one["reason"] for one in row["waited"].values())
+    status, told = desk.run("status").output, desk.run("rounds").output
+    assert "waited for others, last period" in status
+    for board, one in row["waited"].items():
+        assert f"period 2: {board} waited for others {_updates.wait(one)}" in told
+        assert _updates.wait(one) in status
+    assert "waited for others" in desk.run("top", "--once").output
+
+
+@pytest.mark.parametrize(
+    ("seconds", "joules", "basis", "reason", "text"),
+    [
+        (3.0, 16.3, "emulated", "", "3.0 s, 16.3 J emulated"),
+        (0.0, 0.0, "", "", "0.0 s"),
+        (2.0, None, "", "not known", "2.0 s, ? J (not known)"),
+        (None, None, "", "not over", "? (not over)"),
+    ],
+)
+def test_a_wait_is_told_with_what_is_known_of_it(
+    seconds: float | None, joules: float | None, basis: str, reason: str, text: str
+) -> None:
+    row = {"seconds": seconds, "joules": joules, "basis": basis, "reason": reason}
+    assert _updates.wait(row) == text
+
+
 def test_it_is_compared_with_a_synchronous_run_by_samples_seconds_and_joules(desk: Desk) -> None:
     assert desk.run(*ASP, "--policy", "equal").status == exits.OK
     synchronous = [word if word != "r1" else "r2" for word in ASKED]
