@@ -70,15 +70,19 @@ def controlled(
 
 
 def chosen(control: Control, policy: str, options: dict[str, Any]) -> Control:
-    """The control with another policy; what it has learnt of the boards stays. Raises as `controlled`."""
+    """The control with another policy; what it has learnt of the boards stays. Weights among the options are
+    the run's from then on, as if they had been set by themselves. Raises as `controlled`."""
     weights = NAMED_WEIGHTS.get(policy, Weights(control.w_t, control.w_e))
     name = "adaptive" if policy in NAMED_WEIGHTS else policy
     regimes = find(name).REGIMES
     if control.regime not in regimes:
         raise ValueError(f"policy {policy} is for {', '.join(regimes)}, not for {control.regime}")
-    other = structs.replace(
-        control, policy=name, options=dict(options), w_t=weights.w_t, w_e=weights.w_e, carry={}
-    )
+    given: dict[str, Any] = {key: options[key] for key in ("w_t", "w_e") if key in options}
+    if given:
+        typed = policy_options(name, given)
+        weights = Weights.of(typed.w_e if "w_e" in given else None, typed.w_t)
+    rest = {key: value for key, value in options.items() if key not in given}
+    other = structs.replace(control, policy=name, options=rest, w_t=weights.w_t, w_e=weights.w_e, carry={})
     options_of(other)
     return other
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from coordinator.allocation import Control, learn, settle_account
+from coordinator.allocation import Control, chosen, controlled, learn, options_of, settle_account
+from coordinator.controller import Weights
 from coordinator.pushes import Pusher, Tally, count
 from edged.messages import Energy, Part, Parts, Report, Steady
 
@@ -52,3 +53,16 @@ def test_a_period_in_which_the_scope_changed_has_no_joules() -> None:
     count(tally, pusher, 0, 100, trained(9.0, "package", 2))
     count(tally, pusher, 0, 100, trained(9.0, "package", 3))
     assert (tally.steady_joules, tally.unmetered) == (None, "of different scope: wall, package")
+
+
+def test_weights_among_the_options_are_the_runs_and_can_be_tuned() -> None:
+    control = controlled("adaptive", {"w_e": 0.5, "deadband": 0.2}, Weights(1, 0), "pma", "none")
+    assert (control.w_t, control.w_e, control.options) == (0.5, 0.5, {"deadband": 0.2})
+    control.w_t, control.w_e = 0.75, 0.25
+    assert (options_of(control).w_e, options_of(control).w_t) == (0.25, 0.75)
+    other = chosen(control, "low-energy", {"w_t": 0.9})
+    assert [other.w_t, other.w_e] == pytest.approx([0.9, 0.1])
+    with pytest.raises(ValueError, match="policy min-energy has no option w_e"):
+        chosen(control, "min-energy", {"w_e": 0.5})
+    with pytest.raises(ValueError, match=r"w_e = 2\.0: each weight must be between 0 and 1"):
+        chosen(control, "adaptive", {"w_e": 2.0})
