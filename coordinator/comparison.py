@@ -37,7 +37,7 @@ OF_A_REGIME: Final = ("budget", "rounds", "batch")
 """Of these, each regime has its own meaning (a period's samples, a rank's batch or all ranks'): runs of
 unlike regimes are matched on accepted samples alone."""
 
-NO_MAKESPAN: Final = "no makespan: in asp no board waits for the others, and periods end by samples"
+NO_MAKESPAN: Final = "no makespan: in asp nothing waits for the longest board, periods end by samples"
 
 
 class UnmatchedError(ValueError):

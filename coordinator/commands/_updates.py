@@ -40,7 +40,8 @@ def boards(pushed: Mapping[str, Row]) -> list[list[str]]:
 
 def lines(pushed: Mapping[str, Row], waited: Mapping[str, Row]) -> Iterator[str]:
     """A small table, for status and top; `waited` are the last period's waits, where the rule makes any."""
-    cells, columns, sides = boards(pushed), COLUMNS, SIDES
+    cells, sides = boards(pushed), SIDES
+    columns: tuple[str, ...] = COLUMNS
     if waited:
         columns, sides = (*columns, "waited for others, last period"), sides + "<"
         cells = [[*row, wait(waited[row[0]]) if row[0] in waited else ""] for row in cells]

@@ -17,6 +17,7 @@ from coordinator.simulator.fleetfile import FleetFile, shipped
 from coordinator.simulator.tally import RoundFigures, tally
 from coordinator.simulator.world import World
 from coordinator.updates import Updates, updates
+from edged.orders import round_name
 
 if TYPE_CHECKING:
     from coordinator.simulator.training import RealTraining
@@ -126,7 +127,7 @@ def run(fleet: FleetFile, plan: Plan, train: str | None, pool: Path | None, quie
     def told_round(table: str, row: dict[str, Any]) -> None:
         if table == "round" and not quiet and _show.is_terminal() and row["round"] > last[0]:
             last[0] = row["round"]
-            _show.progress(f"round {row['round']} of {fleet.rounds}")
+            _show.progress(f"{round_name(fleet.regime)} {row['round']} of {fleet.rounds}")
 
     try:
         with ExitStack() as stack:
@@ -193,18 +194,27 @@ def answer(fleet: FleetFile, plan: Plan, world: World, csv_file: Path | None, as
         )
         return
     trained = any(found.held_out for found in rounds)
-    head = ["round", "until", "makespan", "joules", "waiting", *(["loss", "accuracy"] if trained else [])]
+    turn, free = round_name(fleet.regime), pushed is not None  # then no period has a makespan
+    head = [
+        turn,
+        "until",
+        "in all" if free else "makespan",
+        "joules",
+        "waiting",
+        *(["loss", "accuracy"] if trained else []),
+    ]
     _show.table(
-        f"{fleet.name}: {plan.label}, {len(fleet.board)} boards, {world.settings.budget:,} samples a round "
+        f"{fleet.name}: {plan.label}, {len(fleet.board)} boards, {world.settings.budget:,} samples a {turn} "
         "(virtual time, simulated joules)",
         [*head, "shares"],
-        [_cells(found, trained) for found in rounds],
+        [_cells(found, trained, free=free) for found in rounds],
         ">" * len(head) + "<",
     )
+    took = "" if free else f"makespan {_show.duration(line.makespan_seconds)} (median), "
     typer.echo(
-        f"after round {settle}: makespan {_show.duration(line.makespan_seconds)} (median), "
-        f"{_show.figure(line.joules, 4)} J a round ({_show.figure(line.wait_joules, 3)} waiting), wait share "
-        f"{_show.percent(line.wait_share)}, CV {line.variation:.3f}, {line.reallocations} reallocations"
+        f"after {turn} {settle}: {took}{_show.figure(line.joules, 4)} J a {turn} "
+        f"({_show.figure(line.wait_joules, 3)} waiting), wait share {_show.percent(line.wait_share)}, "
+        f"CV {line.variation:.3f}, {line.reallocations} reallocations"
     )
     if pushed is not None:
         ages = ", ".join(f"{age}: {n}" for age, n in pushed.all_ages.items())
@@ -222,12 +232,12 @@ def _pushed(fleet: FleetFile, world: World) -> Updates | None:
     return updates(world.rows.get("push", ()), [board.id for board in fleet.board])
 
 
-def _cells(found: RoundFigures, trained: bool) -> list[str]:
+def _cells(found: RoundFigures, trained: bool, *, free: bool) -> list[str]:
     held_out = found.held_out
     return [
         str(found.round),
         _show.duration(found.until_seconds),
-        _show.duration(found.makespan_seconds),
+        _show.duration(found.wall_seconds if free else found.makespan_seconds),
         _show.figure(found.total_joules, 4),
         _show.percent(found.wait_share),
         *([_show.figure(held_out.get("loss")), _show.percent(held_out.get("accuracy"))] if trained else []),

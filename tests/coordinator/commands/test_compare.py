@@ -80,7 +80,7 @@ def test_asynchronous_runs_have_no_makespan_and_say_why(
     row = next(line for line in mixed if line.startswith("makespan, median round"))
     assert row.split()[3] == "-"
     assert row.split()[4:] == ["4.0", "s"]
-    assert "a1: no makespan: in asp no board waits for the others, and periods end by samples" in mixed
+    assert "a1: no makespan: in asp nothing waits for the longest board, periods end by samples" in mixed
     assert not [line for line in mixed if line.startswith("ddp: no makespan")]
     alike = desk.run("compare", "a1", "a2", "--store", folder).output
     assert not [line for line in alike.splitlines() if line.startswith("makespan")]

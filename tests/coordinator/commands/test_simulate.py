@@ -93,6 +93,9 @@ def test_asynchronous_updates_are_counted_by_board_and_age(desk: Desk, two: Path
     output = desk.run(*arguments).output
     assert "two: omnilearn, 2 boards" in output
     assert "updates by board fast:2" in output
+    assert "round" not in output
+    assert "makespan" not in output, "a period has none"
+    assert output.splitlines()[1].split()[:2] == ["period", "until"]
 
 
 def test_the_steady_state_is_a_line_against_its_references(desk: Desk, two: Path) -> None:
