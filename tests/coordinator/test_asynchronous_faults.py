@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from coordinator import events as ev
-from edged.messages import Attend, Part, Refused, Train
+from edged.messages import Attend, Part, Refused, StandBy, Train
 from tests.coordinator.play import birth
 from tests.coordinator.pushers import Pushers
 
@@ -124,6 +124,12 @@ def test_a_run_in_which_nothing_is_accepted_for_long_pauses_with_the_reason() ->
             run.abandon("a")
             run.wait(31.0)
     assert run.state.phase == "paused"
+    (pause,) = run.rows["control"]
+    assert (pause["what"], pause["who"], pause["reason"]) == ("pause", "", run.state.reason)
+    run.restart_board("a")
+    assert [message.reason for _, message in run.mail if isinstance(message, StandBy)] == [
+        "the run is paused"
+    ]
     assert "no memory" in run.state.reason
     run.feed(ev.Hold(False))
     assert (run.state.phase, run.state.open_count, run.state.reason) == ("running", 1, "")
