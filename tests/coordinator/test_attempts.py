@@ -151,32 +151,6 @@ def test_a_rank_that_dies_ends_the_attempt_for_all_and_the_round_is_done_again_b
     assert "its process was restarted" in row["silos"]["all"]["failures"][0]  # type: ignore[index]
 
 
-def test_a_rank_that_was_left_out_may_repeat_how_far_it_was() -> None:
-    play = Ranks()
-    play.meet()
-    play.say("c", samples_done=50)
-    last = {"phase": "waiting", "abandoned": play.a("c").order, "reason": "killed", "samples_done": 60}
-    play.say("c", **last)
-    play.stop("ab")
-    assert (play.group().attempt, play.a("c").samples) == (2, 0)
-    play.say("c", **last)
-    play.whole_round("ab")
-    assert account(play) == 1000
-
-
-def test_a_rank_that_says_nothing_after_an_abort_is_left_out() -> None:
-    play = Ranks("abcd")
-    play.meet("abcd")
-    play.say("a", phase="waiting", abandoned=play.a("a").order, blames=(), reason="another rank was lost")
-    play.stop("b")
-    play.wait(9.0)
-    assert play.group().standing == "failing"
-    play.wait(2.0)
-    assert play.group().boards == ("a", "b")
-    assert "did not say" in play.group().out["c"]
-    assert play.state.silos["all"].control.memories.get("c") is None
-
-
 def test_a_round_of_which_every_attempt_fails_gives_its_samples_back() -> None:
     play = Ranks("ab")
     first = play.order("a").pieces
