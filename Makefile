@@ -10,7 +10,7 @@ ARGS ?=
 # Most of a scenario is waiting for real processes, so two files are tried at a time; ARGS="-n 0" tries one.
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo test test-systemd test-boards quick check bench clean
+.PHONY: help setup demo test test-systemd test-boards quick check types types-oldest lint format bench clean
 
 help:
 	@echo 'make setup            make .venv with everything pinned in constraints.txt (done by the others when needed)'
@@ -54,12 +54,22 @@ test-boards: setup
 quick: setup
 	$(PYTEST) -m 'not slow and not server' $(ARGS)
 
-# All of them, so that one run tells everything. The second mypy sees what the oldest Python supported sees; there
-# numpy's types are partly Any, hence its options.
+# All of them, so that one run tells everything, two at a time. The second mypy sees what the oldest Python
+# supported sees; there numpy's types are partly Any, hence its options.
 check: setup
-	@code=0; for command in 'ruff check .' 'ruff format --check .' mypy \
-		'mypy --python-version 3.10 --no-warn-return-any --no-warn-unused-ignores'; do \
-		echo "$$command"; $(BIN)/$$command || code=1; done; exit $$code
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync types types-oldest lint format
+
+types:
+	$(BIN)/mypy
+
+types-oldest:
+	$(BIN)/mypy --python-version 3.10 --no-warn-return-any --no-warn-unused-ignores
+
+lint:
+	$(BIN)/ruff check .
+
+format:
+	$(BIN)/ruff format --check .
 
 # One process a file: a figure must not depend on what ran before it.
 bench: setup
