@@ -21,6 +21,7 @@ async function reload() {
   const [found, series] = await Promise.all([json("api/state"), json("api/rounds")]);
   load(found, series);
   charts.changed("rounds");
+  charts.changed("watts");
   dirty = true;
   tune.follow();
 }
