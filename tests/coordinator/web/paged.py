@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -99,3 +100,24 @@ class Paged:
         boot = next(one.boot for one in self.hall.boards if one.name == board)
         message = Power(board, boot, "meter", "measured", {"meter": watts}, {"meter": 10.0})
         self.hall.operator.publish(self.hall.server.topics.of("power", board=board), encode(message))
+
+    def events(self, *wanted: str, meanwhile: Callable[[], object] = lambda: None) -> dict[str, str]:
+        """The stream until each wanted event came: the first data of each. `meanwhile` is called as it flows."""
+
+        def read() -> dict[str, str]:
+            found: dict[str, str] = {}
+            with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_SECONDS) as stream:
+                stream.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                text = b""
+                until = time.monotonic() + PATIENCE_SECONDS
+                while not set(wanted) <= set(found):
+                    assert time.monotonic() < until, (wanted, found)
+                    text += stream.recv(65536)
+                    meanwhile()
+                    whole = text.decode(errors="replace").split("\n\n")[:-1]
+                    for name, _, data in (part.partition("\ndata: ") for part in whole):
+                        if "event: " in name and data:
+                            found.setdefault(name.rpartition("event: ")[2], data)
+            return found
+
+        return self.aside(read)

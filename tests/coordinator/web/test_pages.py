@@ -1,58 +1,18 @@
 """The page's API over a whole coordinator: the commands' facts, changes with their round, and refusals."""
 
-import json
 import re
-import socket
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
 
-from coordinator.cli import app as commands
-from coordinator.commands import exits
-from coordinator.telemetry.settings import TelemetryOptions
-from coordinator.telemetry.sink import Sink
-from coordinator.web import app, hub
-from coordinator.web.settings import WebError, WebOptions
-from edged.messages import Birth
-from tests.coordinator.telemetry.takers import Taker, board_row, power, round_row
+from coordinator.web import app
+from tests.coordinator.telemetry.takers import board_row, round_row
 from tests.coordinator.web.paged import Paged
 
 TOKEN = "0123456789abcdef0123"
 ROOT = Path(__file__).resolve().parents[3]
-
-
-@pytest.fixture
-def paged(tmp_path: Path) -> Iterator[Paged]:
-    made = Paged(tmp_path)
-    yield made
-    made.close()
-
-
-def events(paged: Paged, *wanted: str, meanwhile: Callable[[], object] = lambda: None) -> dict[str, str]:
-    """Read the stream until each wanted event came; the first data of each. `meanwhile`: once it flows."""
-
-    def read() -> dict[str, str]:
-        found: dict[str, str] = {}
-        with socket.create_connection(("127.0.0.1", paged.port), timeout=60) as stream:
-            stream.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            text = b""
-            until = time.monotonic() + 60
-            while not set(wanted) <= set(found):
-                assert time.monotonic() < until, (wanted, found)
-                text += stream.recv(65536)
-                meanwhile()
-                for part in text.decode(errors="replace").split("\n\n"):
-                    name, _, data = part.partition("\ndata: ")
-                    if "event: " in name and data:
-                        found.setdefault(name.rpartition("event: ")[2], data)
-        return found
-
-    return paged.aside(read)
 
 
 def test_the_page_and_its_files_are_served_without_any_other_host(paged: Paged) -> None:
@@ -185,100 +145,6 @@ def test_a_page_of_another_site_may_ask_nothing(paged: Paged) -> None:
     assert paged.get("/api/state", Host="localhost").status == 200
 
 
-def test_a_reader_hears_rounds_states_boards_and_watts(paged: Paged) -> None:
-    paged.run(rounds=300)
-    paged.until(lambda: paged.get("/api/state").json["status"]["run"])
-    paged.power("b0", 4.5)
-    heard = lambda: paged.host.hub.see("power", power("b1", 6.5))  # noqa: E731
-    found = events(paged, "rows", "state", "boards", "status", "watts", meanwhile=heard)
-    assert '"run":"r1"' in found["state"]
-    assert json.loads(found["watts"])["b1"]["watts"] == 6.5
-    paged.until(lambda: paged.get("/api/state").json["watts"])
-    assert paged.get("/api/state").json["watts"]["b0"]["watts"] == 4.5
-
-
-def test_readers_that_go_away_are_forgotten(paged: Paged) -> None:
-    paged.run(rounds=300)
-    for _ in range(3):
-        events(paged, "rows")
-    paged.until(lambda: not paged.host.hub.readers)
-
-
-def test_a_reader_that_never_reads_is_dropped_and_not_waited_for(paged: Paged) -> None:
-    with socket.create_connection(("127.0.0.1", paged.port)) as stream:
-        stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
-        stream.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        paged.until(lambda: paged.host.hub.readers)
-        loop = paged.host.hub._loop
-        assert loop is not None
-        for _ in range(60 * hub.MOST_WAITING):
-            loop.call_soon_threadsafe(paged.host.hub.publish, "state", "x" * 1000)
-        paged.until(lambda: not paged.host.hub.readers)
-        assert paged.host.hub.dropped_readers >= 1
-    assert paged.get("/healthz").status == 200
-
-
-def test_more_pages_than_it_can_serve_are_told_so(paged: Paged) -> None:
-    streams = []
-    for _ in range(hub.MOST_READERS):
-        streams.append(socket.create_connection(("127.0.0.1", paged.port)))
-        streams[-1].sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    paged.until(lambda: len(paged.host.hub.readers) == hub.MOST_READERS)
-    assert paged.get("/api/events").status == 503
-    for stream in streams:
-        stream.close()
-
-
-def test_metrics_are_in_prometheus_own_format_and_leave_out_what_is_unknown(paged: Paged) -> None:
-    from prometheus_client.parser import text_string_to_metric_families
-
-    paged.run(rounds=2)
-    paged.finished()
-    paged.power("b1", 7.5)
-    paged.until(lambda: paged.get("/api/state").json["watts"])
-    text = paged.get("/metrics").body.decode()
-    found = {family.name: family for family in text_string_to_metric_families(text)}
-    up = {sample.labels["board"]: sample.value for sample in found["edged_board_up"].samples}
-    assert up == {"b0": 1.0, "b1": 1.0, "b2": 1.0}
-    watts = {sample.labels["board"]: sample.value for sample in found["edged_board_watts"].samples}
-    assert watts == {"b1": 7.5}, "b0 and b2 have told none"
-    assert found["edged_round"].samples[0].value == 2
-    assert found["edged_broker_up"].samples[0].value == 1
-
-
-def test_metrics_have_the_alerts_and_what_waits_to_be_sent(paged: Paged) -> None:
-    sink = Sink(
-        "main", paged.hall.folder, TelemetryOptions(url="http://127.0.0.1:1"), Taker(), lambda name: ("", ())
-    )
-    paged.hall.server.lookout.sink = sink
-    sink.spool.append("rounds", ["a line"])
-    paged.run(rounds=5000)
-    paged.hall.until(lambda: len(paged.hall.rows("round")) >= 2)
-    paged.hall.boards[1].mute = True
-    paged.hall.server.boards.born(Birth("b1", paged.hall.boards[1].boot, 1, "lost"))
-    paged.until(lambda: paged.get("/api/state").json["status"]["alerts"])
-    lines = paged.get("/metrics").body.decode().splitlines()
-    assert 'edged_alert{board="b1",kind="board-silent"} 1.0' in lines
-    assert "edged_spool_bytes 7.0" in lines
-    assert 'edged_spool_dropped_total{lane="rounds"} 0.0' in lines
-
-
-def test_metrics_of_an_asynchronous_run_count_updates_and_know_no_makespan(paged: Paged) -> None:
-    from prometheus_client.parser import text_string_to_metric_families
-
-    paged.run(rounds=500, regime="asp", policy="equal")
-    paged.hall.until(lambda: len(paged.hall.rows("round")) >= 2)
-    text = paged.get("/metrics").body.decode()
-    found = {family.name: family.samples for family in text_string_to_metric_families(text)}
-    updates = {sample.labels["board"]: sample.value for sample in found["edged_board_updates"]}
-    assert set(updates) == {"b0", "b1", "b2"}
-    assert min(updates.values()) > 0
-    refused = {sample.labels["board"]: sample.value for sample in found["edged_board_updates_too_old"]}
-    assert refused == {"b0": 0.0, "b1": 0.0, "b2": 0.0}
-    assert found["edged_round_joules"] != []
-    assert found["edged_makespan_seconds"] == []
-
-
 def test_every_path_that_answers_programs_is_documented() -> None:
     paths = re.findall(r'Route\("(/api/\w+|/metrics|/healthz)"', Path(app.__file__).read_text())
     text = (ROOT / "docs" / "operate.md").read_text()
@@ -291,60 +157,3 @@ def test_health_names_what_is_wrong(paged: Paged) -> None:
     paged.hall.broker.stop()
     paged.until(lambda: paged.get("/healthz").status == 503)
     assert "broker" in paged.get("/healthz").json["wrong"][0]
-
-
-def test_with_a_token_only_who_knows_it_sees_anything(tmp_path: Path) -> None:
-    file = tmp_path / "token"
-    file.write_text(TOKEN)
-    paged = Paged(tmp_path, str(file))
-    try:
-        for path in ("/", "/api/state", "/metrics", "/api/events", "/static/main.js"):
-            assert paged.get(path).status == 401
-        assert paged.get("/healthz").status == 200
-        assert paged.get("/api/state", Authorization=f"Bearer {TOKEN}").status == 200
-        assert paged.get("/api/state", Authorization=f"Bearer {TOKEN}x").status == 401
-        form = {"Content_Type": "application/x-www-form-urlencoded"}
-        assert paged.ask("POST", "/login", b"token=wrong", **form).status == 401
-        answer = paged.ask("POST", "/login", f"token={TOKEN}".encode(), **form)
-        assert answer.status == 303
-        assert "httponly" in answer.headers["set-cookie"].lower()
-        assert paged.get("/", Cookie=answer.headers["set-cookie"].partition(";")[0]).status == 200
-    finally:
-        paged.close()
-
-
-@pytest.mark.parametrize(
-    ("listen", "says"),
-    [
-        ("0.0.0.0:80", "needs a token"),
-        ("[::]:80", "needs a token"),
-        ("nonsense", "host:port"),
-        ("1.2.3.4:x", "host:port"),
-    ],
-)
-def test_an_address_that_others_reach_wants_a_token(listen: str, says: str) -> None:
-    with pytest.raises(WebError, match=says):
-        WebOptions(listen=listen).token({})
-
-
-@pytest.mark.parametrize("listen", ["0.0.0.0:80", "nonsense"])
-def test_serve_refuses_such_an_address_before_it_begins(listen: str, tmp_path: Path) -> None:
-    done = CliRunner().invoke(commands, ["serve", "--web", listen, "--store", str(tmp_path / "store")])
-    assert done.exit_code == exits.CONFIG
-    assert listen in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert not (tmp_path / "store").exists()
-
-
-def test_a_token_that_is_short_is_refused() -> None:
-    with pytest.raises(WebError, match="16 at least"):
-        WebOptions().token({"EDGED_WEB_TOKEN": "short"})
-    assert WebOptions(listen="0.0.0.0:80").token({"EDGED_WEB_TOKEN": TOKEN}) == TOKEN
-
-
-def test_a_port_that_is_taken_is_named_with_the_way_out(paged: Paged) -> None:
-    from coordinator.web.host import Host
-
-    options = WebOptions(listen=f"127.0.0.1:{paged.port}")
-    with pytest.raises(WebError, match="give another port"):
-        Host(options, lambda item: None, lambda: None, Path())  # type: ignore[arg-type, return-value]
