@@ -102,7 +102,7 @@ class Paged:
         self.hall.operator.publish(self.hall.server.topics.of("power", board=board), encode(message))
 
     def events(self, *wanted: str, meanwhile: Callable[[], object] = lambda: None) -> dict[str, str]:
-        """The stream until each wanted event came: the first data of each. `meanwhile` is called as it flows."""
+        """The stream until each wanted event came, with its first data; `meanwhile` is called as it flows."""
 
         def read() -> dict[str, str]:
             found: dict[str, str] = {}
