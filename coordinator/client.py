@@ -188,11 +188,12 @@ class Client:
 
     def _silence(self, seconds: float) -> str:
         state = self.fleet
+        where = (state.host if state else "") or "an unnamed host"
         if state is None:
             hint = "none was ever seen there. Start one with `edged-coordinator serve`, or check --fleet"
         elif state.link == "up":
-            hint = f"the one on {state.host or 'an unnamed host'} is connected, but does not answer"
+            hint = f"the one on {where} is connected, but does not answer; it may still do what was asked"
         else:
-            hint = f"the one on {state.host or 'an unnamed host'} is gone ({state.link}), start it again"
+            hint = f"the one on {where} is gone ({state.link}), start it again"
         fleet = self._topics.fleet
         return f"no coordinator of fleet {fleet} answers at {self._place} within {seconds:g} s; {hint}"
