@@ -79,7 +79,10 @@ def test_a_refusal_is_an_error_in_the_coordinators_words() -> None:
     ("state", "words"),
     [
         (None, "none was ever seen"),
-        (FleetState("b", 1, "up", host="pi"), "the one on pi is connected, but does not answer; it may still do"),
+        (
+            FleetState("b", 1, "up", host="pi"),
+            "the one on pi is connected, but does not answer; it may still do",
+        ),
         (FleetState("b", 1, "lost", host="pi"), r"the one on pi is gone \(lost\)"),
     ],
 )
