@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
-from edged import regimes, tasks, weights
+from edged import compiler, regimes, tasks, weights
 from edged.bench import Bench, CancelledError, Memory
 from edged.optimizers import parted
 from edged.pace import Pace, measured
@@ -176,6 +176,7 @@ def _torch(threads: int | None) -> str:
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     import torch
 
+    compiler.defer()
     if threads:
         torch.set_num_threads(threads)
     return str(torch.__version__)
