@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import paho.mqtt.client as mqtt
 import psutil
@@ -24,18 +25,18 @@ from paho.mqtt.enums import CallbackAPIVersion
 from coordinator.broker import Broker, free_port
 from coordinator.client import Client, client_id, client_name, mqtt_link
 from coordinator.telemetry.setup import setup
-from edged.controls import GetStatus, RunSettings, Start
+from edged.controls import Action, GetStatus, RunSettings, Start
 from edged.link import LinkConfig
 from edged.messages import Birth, EnergyChannel, PoolOffer, Power, encode
 from edged.topics import Topics
 from tests.servers.influx import Influx
 
 
-def ask(port: int, action: object) -> dict[str, object]:
+def ask(port: int, action: Action) -> dict[str, Any]:
     name = client_name()
     config = LinkConfig("127.0.0.1", port, client_id("bench", name))
     with Client(mqtt_link(config), config, "bench", name) as client:
-        return client.demand(action).data  # type: ignore[arg-type]
+        return client.demand(action).data
 
 
 def lags(port: int, began: float, found: list[float], ended: threading.Event) -> None:
@@ -149,7 +150,7 @@ def measured(folder: Path, boards: int, seconds: int) -> dict[str, float | int]:
             "watts published": sent,
             "watts in the InfluxDB": rows,
             "points missing": sent - rows,
-            "points dropped": sum(status["telemetry"]["dropped"].values()),  # type: ignore[index]
+            "points dropped": sum(status["telemetry"]["dropped"].values()),
             "share of one core": used,
             "watts on the page's stream": len(found),
             "behind, median, ms": 1000 * statistics.median(found),

@@ -33,7 +33,8 @@ class Verdict(Struct, frozen=True):
 def generation(version: str) -> Generation | None:
     """By the header X-Influxdb-Version of /ping."""
     found = re.match(r"v?(\d+)\.", version)
-    return {"1": "v1", "2": "v2", "3": "v3"}.get(found[1]) if found else None  # type: ignore[return-value]
+    known: dict[str, Generation] = {"1": "v1", "2": "v2", "3": "v3"}
+    return known.get(found[1]) if found else None
 
 
 def write_target(which: Generation, options: TelemetryOptions) -> tuple[str, dict[str, str]]:

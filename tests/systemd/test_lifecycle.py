@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -150,7 +151,10 @@ def test_a_python_that_is_gone_is_said_and_not_tried_again(board: Tree) -> None:
 
 def test_the_service_writes_nowhere_but_in_its_own_folders(board: Tree) -> None:
     inside = f"nsenter -t {board.main()} -m setpriv --reuid=edged --clear-groups"
-    for path in ("/etc/edged/x", "/opt/edged/x", "/usr/x", "/root/x", "/home/x"):
+    homes = [Path(line.split(":")[5]) for line in board.do("getent passwd root pi").splitlines()]
+    assert len(homes) == 2
+    folders = [Path("/etc/edged"), Path("/opt/edged"), Path("/usr"), *homes, *(home.parent for home in homes)]
+    for path in (folder / "x" for folder in folders):
         assert board.ask(f"{inside} touch {path}").returncode != 0, path
     assert board.do(f"{inside} ls /home/pi/pool").strip() == "file"
     assert board.ask(f"{inside} ls /home/pi/.local").returncode != 0
